@@ -1,0 +1,122 @@
+"""What an investigation tells as it goes: journal, checkpoint, cost and tracing all read these events.
+
+The journal is the checkpoint: folding the events of an interrupted run gives the loop the state it had,
+so nothing else is stored, and each event is written once, however long the run.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from agent.report import Report
+
+
+class _Event(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class Started(_Event):
+    """The first event of a run; `messages` is the pinned prefix (system prompt and alert), stored so that a
+    resumed run continues the conversation it had, even if the prompt has changed in between."""
+
+    kind: Literal["started"] = "started"
+    at: datetime
+    model: str
+    messages: list[dict[str, Any]]
+
+
+class StepStarted(_Event):
+    kind: Literal["step_started"] = "step_started"
+    step: int
+
+
+class ModelAnswered(_Event):
+    """`message` is the assistant message verbatim; paid for, so it is stored before anything else happens."""
+
+    kind: Literal["model_answered"] = "model_answered"
+    step: int
+    model: str
+    message: dict[str, Any]
+    finish: str = "stop"
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    reasoning_tokens: int = 0
+    cost_usd: float | None = None
+    seconds: float = 0.0
+
+
+class ToolStarted(_Event):
+    kind: Literal["tool_started"] = "tool_started"
+    step: int
+    ref: str
+    call_id: str
+    tool: str
+    params: dict[str, Any]
+
+
+class ToolFinished(_Event):
+    """`content` is what the model sees; the whole result lies in the results store under `ref`."""
+
+    kind: Literal["tool_finished"] = "tool_finished"
+    step: int
+    ref: str
+    call_id: str
+    tool: str
+    params: dict[str, Any]
+    status: str
+    content: str
+    query: str = ""
+    url: str = ""
+    result_sha256: str = ""
+    result_chars: int = 0
+    captured_at: datetime
+    seconds: float = 0.0
+
+
+class Nudged(_Event):
+    """The loop said something to the model: a repair request, a reminder, the last-step notice."""
+
+    kind: Literal["nudged"] = "nudged"
+    step: int
+    reason: str
+    message: dict[str, Any]
+
+
+class LimitReached(_Event):
+    kind: Literal["limit_reached"] = "limit_reached"
+    limit: str
+
+
+class ModelFailed(_Event):
+    """One model of the list failed for good; the next takes over the conversation."""
+
+    kind: Literal["model_failed"] = "model_failed"
+    step: int
+    model: str
+    error: str
+
+
+class Finished(_Event):
+    """Always the last event, exactly once."""
+
+    kind: Literal["finished"] = "finished"
+    report: Report
+
+
+Event = Annotated[
+    Started
+    | StepStarted
+    | ModelAnswered
+    | ToolStarted
+    | ToolFinished
+    | Nudged
+    | LimitReached
+    | ModelFailed
+    | Finished,
+    Field(discriminator="kind"),
+]
+EVENT: TypeAdapter[Event] = TypeAdapter(Event)

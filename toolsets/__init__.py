@@ -1,0 +1,1 @@
+"""What an investigation can look at; read-only by missing capability."""

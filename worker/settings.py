@@ -1,0 +1,146 @@
+"""The shape of the configuration file. Reading it is `worker/config.py`'s job; nothing else reads files or environment."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Self
+
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+
+from agent.alert import Severity
+from sources.catalog import SinkConfig, SourceConfig
+from toolsets.catalog import ToolsetConfig
+
+Seconds = Annotated[float, Field(gt=0)]
+
+
+class Section(BaseModel):
+    """An unknown key is an error: a misspelt option must not be silently ignored."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class RedisSettings(Section):
+    """`url`: redis://, rediss:// (TLS), redis+socket:// or sentinel:// (hosts comma-separated, with `sentinel_master`).
+    Unset: a server of our own is started in the state directory."""
+
+    url: SecretStr | None = None
+    sentinel_master: str = "mymaster"
+    prefix: str = "rootcaused:"
+    retention_days: float = Field(default=30, gt=0)
+    timeout_seconds: Seconds = 10
+
+
+class ModelSettings(Section):
+    """`name` is any LiteLLM name, `rules` for the built-in analyst. `fallbacks` are tried in order, the rules last."""
+
+    name: str = "rules"
+    fallbacks: tuple[str, ...] = ()
+    api_key: SecretStr | None = None
+    api_base: str | None = None
+    window_tokens: int | None = Field(default=None, gt=0)
+    max_output_tokens: int = Field(default=8_000, gt=0)
+    temperature: float | None = None
+    input_usd_per_million: float | None = Field(default=None, ge=0)
+    output_usd_per_million: float | None = Field(default=None, ge=0)
+    by_severity: dict[Severity, str] = {}
+    call_seconds: Seconds = 180
+
+
+class Limits(Section):
+    """Ceilings of one investigation, and of a day. The order of the times is checked at start-up."""
+
+    steps: int = Field(default=40, gt=0)
+    tokens: int = Field(default=1_000_000, gt=0)
+    cost_usd: float = Field(default=5.0, gt=0)
+    run_seconds: Seconds = 1_200
+    tool_seconds: Seconds = 60
+    soft_seconds: Seconds = 1_260
+    hard_seconds: Seconds = 1_320
+    visibility_seconds: Seconds = 3_600
+    lease_seconds: Seconds = 60
+    attempts: int = Field(default=3, gt=0)
+    write_attempts: int = Field(default=12, gt=0)
+    day_cost_usd: float = Field(default=100.0, gt=0)
+    runs_per_alert: int = Field(default=20, gt=0)
+    result_tokens: int = Field(default=1_500, gt=0)
+
+    @model_validator(mode="after")
+    def _ordered(self) -> Self:
+        """Each layer must be able to end before the one around it ends it."""
+        names = ("tool_seconds", "run_seconds", "soft_seconds", "hard_seconds", "visibility_seconds")
+        for inner, outer in zip(names, names[1:], strict=False):
+            if getattr(self, inner) >= getattr(self, outer):
+                message = f"limits.{inner} ({getattr(self, inner):g}) must be less than limits.{outer} ({getattr(self, outer):g})"
+                raise ValueError(message)
+        return self
+
+
+class WorkerSettings(Section):
+    concurrency: int = Field(default=2, gt=0)
+    max_tasks_per_child: int = Field(default=200, gt=0)
+    max_memory_mb_per_child: int = Field(default=1_000, gt=0)
+    soft_shutdown_seconds: Seconds = 15
+
+
+class SweepSettings(Section):
+    """`crontab` has the five standard fields, in UTC."""
+
+    source: str
+    query: str
+    crontab: str
+    limit: int = Field(default=50, gt=0)
+
+
+class ServerSettings(Section):
+    host: str = "127.0.0.1"
+    port: int = Field(default=8080, ge=0, le=65_535)
+    public_url: str = ""
+    token: SecretStr | None = None
+    max_body_bytes: int = Field(default=2_000_000, gt=0)
+
+
+class TeamSettings(Section):
+    """What every investigation is told."""
+
+    instructions: str = ""
+
+
+class LogSettings(Section):
+    level: str = Field(default="info", pattern="^(debug|info|warning|error)$")
+    format: str = Field(default="json", pattern="^(json|console)$")
+
+
+class Settings(Section):
+    state_dir: Path = Path("/var/lib/rootcaused")
+    redis: RedisSettings = RedisSettings()
+    model: ModelSettings = ModelSettings()
+    limits: Limits = Limits()
+    worker: WorkerSettings = WorkerSettings()
+    server: ServerSettings = ServerSettings()
+    team: TeamSettings = TeamSettings()
+    log: LogSettings = LogSettings()
+    sources: dict[str, SourceConfig] = {}
+    sinks: dict[str, SinkConfig] = {}
+    toolsets: dict[str, ToolsetConfig] = {}
+    sweeps: dict[str, SweepSettings] = {}
+
+    @model_validator(mode="after")
+    def _names_resolve(self) -> Self:
+        """Every reference names something that exists, and every source has somewhere to write."""
+        for name, sweep in self.sweeps.items():
+            if sweep.source not in self.sources:
+                raise ValueError(f"sweeps.{name}.source: no source named {sweep.source!r}; there are {_names(self.sources)}")
+        for name, source in self.sources.items():
+            target = source.write_to
+            if target is None and source.kind == "alertmanager":
+                raise ValueError(
+                    f"sources.{name}.write_to: Alertmanager has no ticket to write to, so name a sink: {_names(self.sinks)}"
+                )
+            if target is not None and target not in self.sinks:
+                raise ValueError(f"sources.{name}.write_to: no sink named {target!r}; there are {_names(self.sinks)}")
+        return self
+
+
+def _names(mapping: dict[str, object] | dict[str, SinkConfig] | dict[str, SourceConfig]) -> str:
+    return ", ".join(sorted(mapping)) or "none"

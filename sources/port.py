@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from agent.alert import Alert
 from agent.deadline import Deadline
@@ -94,6 +94,7 @@ class Source(Protocol):
         ...
 
 
+@runtime_checkable
 class Destination(Protocol):
     """Reports out. Never retries a write: a lost reply is `Transient`, and the next try looks first."""
 

@@ -1,13 +1,16 @@
-"""The shape of the configuration file. Reading it is `worker/config.py`'s job; nothing else reads files or environment."""
+"""The shape of the configuration file; `worker/config.py` reads it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, model_validator
+from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 from agent.alert import Severity
+from agent.errors import ConfigError
 from sources.catalog import SinkConfig, SourceConfig
 from toolsets.catalog import ToolsetConfig
 
@@ -69,10 +72,10 @@ class Limits(Section):
     def _ordered(self) -> Self:
         """Each layer must be able to end before the one around it ends it."""
         names = ("tool_seconds", "run_seconds", "soft_seconds", "hard_seconds", "visibility_seconds")
-        for inner, outer in zip(names, names[1:], strict=False):
-            if getattr(self, inner) >= getattr(self, outer):
-                message = f"limits.{inner} ({getattr(self, inner):g}) must be less than limits.{outer} ({getattr(self, outer):g})"
-                raise ValueError(message)
+        for inner, outer in pairwise(names):
+            shorter, longer = getattr(self, inner), getattr(self, outer)
+            if shorter >= longer:
+                raise ValueError(f"limits.{inner} ({shorter:g}) must be less than limits.{outer} ({longer:g})")
         return self
 
 
@@ -90,6 +93,17 @@ class SweepSettings(Section):
     query: str
     crontab: str
     limit: int = Field(default=50, gt=0)
+
+    @field_validator("crontab")
+    @classmethod
+    def _readable(cls, text: str) -> str:
+        from worker.crontab import next_time  # imports Celery, which a configuration without sweeps does not need
+
+        try:
+            next_time(text, 0.0)
+        except ConfigError as error:
+            raise ValueError(str(error)) from error
+        return text
 
 
 class ServerSettings(Section):
@@ -130,17 +144,16 @@ class Settings(Section):
         """Every reference names something that exists, and every source has somewhere to write."""
         for name, sweep in self.sweeps.items():
             if sweep.source not in self.sources:
-                raise ValueError(f"sweeps.{name}.source: no source named {sweep.source!r}; there are {_names(self.sources)}")
+                known = _names(self.sources)
+                raise ValueError(f"sweeps.{name}.source: no source named {sweep.source!r}; there are {known}")
         for name, source in self.sources.items():
-            target = source.write_to
+            target, known = source.write_to, _names(self.sinks)
             if target is None and source.kind == "alertmanager":
-                raise ValueError(
-                    f"sources.{name}.write_to: Alertmanager has no ticket to write to, so name a sink: {_names(self.sinks)}"
-                )
+                raise ValueError(f"sources.{name}.write_to: Alertmanager has no tickets, so name a sink: {known}")
             if target is not None and target not in self.sinks:
-                raise ValueError(f"sources.{name}.write_to: no sink named {target!r}; there are {_names(self.sinks)}")
+                raise ValueError(f"sources.{name}.write_to: no sink named {target!r}; there are {known}")
         return self
 
 
-def _names(mapping: dict[str, object] | dict[str, SinkConfig] | dict[str, SourceConfig]) -> str:
+def _names(mapping: Iterable[str]) -> str:
     return ", ".join(sorted(mapping)) or "none"

@@ -1,0 +1,5 @@
+-- Take or extend a named lease. KEYS[1] lease, ARGV[1] token, ARGV[2] ms. Returns 1 when it is ours.
+local holder = redis.call('GET', KEYS[1])
+if holder and holder ~= ARGV[1] then return 0 end
+redis.call('SET', KEYS[1], ARGV[1], 'PX', ARGV[2])
+return 1

@@ -1,0 +1,306 @@
+"""The alert records in Redis, changed only by compare-and-set scripts.
+
+Keys, all under the configured prefix:
+  alert:KEY            hash   the record; expires after the retention once settled
+  due                  zset   KEY -> ms at which something is owed: publish again, lease over, back-off over
+  state:STATE          zset   KEY -> ms of the last change; the index behind lists and counts
+  audit:KEY            list   one JSON line a change of state
+  fingerprint:SRC:FP   zset   keys of one kind of alert, newest last
+  journal:INV          list   events of one investigation: journal and checkpoint in one
+  results:INV          hash   ref -> whole tool result
+  report:INV           string the finished report
+  cursor:SRC           string where the next poll of a source starts
+  lease:NAME           string named leases: scheduler, poll in flight
+  delivery:SRC:ID      string webhook deliveries already admitted
+  broken               list   quarantined items, newest first, capped
+  spend:DAY            hash   source -> USD
+Every key but `due`, `state:*`, `cursor:*`, `broken` and unsettled records has a time to live.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from agent.alert import Alert
+from agent.events import EVENT, Event
+from agent.report import Report
+from sources.port import Broken, Receipt
+from worker.record import Admission, Claim, Claimed, LeaseLost, Record, State, Verdict, Via, queue_for
+from worker.redis_client import Client
+
+SCRIPTS = Path(__file__).parent / "lua"
+GRACE_SECONDS = 30  # from recording to the first re-publication
+DELIVERY_SECONDS = 3 * 86_400  # PagerDuty retries for 48 h
+BROKEN_KEPT = 1_000
+MAX_RESULT_CHARS = 2_000_000
+
+
+class Store:
+    """Raises `Transient` when Redis is away or full, `LeaseLost` when a claim no longer holds."""
+
+    def __init__(
+        self,
+        redis: Client,
+        *,
+        prefix: str = "rootcaused:",
+        retention_seconds: int = 30 * 86_400,
+        lease_seconds: float = 60,
+        attempts: int = 3,
+        write_attempts: int = 12,
+        runs_per_alert: int = 20,
+    ) -> None:
+        self.redis: Any = redis  # redis-py's types don't know that replies are decoded
+        self.prefix = prefix
+        self._retention = retention_seconds
+        self._lease_ms = int(lease_seconds * 1000)
+        self._caps = {"investigate": attempts, "write": write_attempts}
+        self._runs = runs_per_alert
+        common = (SCRIPTS / "common.lua").read_text()
+        self._scripts = {
+            name: redis.register_script(common + (SCRIPTS / f"{name}.lua").read_text())
+            for name in ("admit", "claim", "append", "settle")
+        }
+        self._release_lease = redis.register_script((SCRIPTS / "release_lease.lua").read_text())
+        self._renew_lease = redis.register_script((SCRIPTS / "renew_lease.lua").read_text())
+
+    # -- admission ---------------------------------------------------------------------------------------------
+
+    def admit(self, alert: Alert, *, via: Via, skip: str = "", instructions: str = "") -> Admission:
+        """Record what was seen. A requeue starts a new generation, unless one is already on its way."""
+        updated = str(int(alert.updated_at.timestamp() * 1000)) if alert.updated_at else ""
+        queue = queue_for(alert, via)
+        verdict, state, reason, generation, queue = self._run(
+            "admit",
+            alert.key,
+            "requeue" if via == "requeue" else "see",
+            alert.model_dump_json(),
+            alert.status.value,
+            updated,
+            queue,
+            f"inv-{secrets.token_hex(6)}",
+            skip,
+            instructions,
+            GRACE_SECONDS * 1000,
+            self._retention,
+            alert.source,
+            alert.fingerprint,
+            self._runs,
+            via,
+        )
+        return Admission(
+            key=alert.key,
+            verdict=_verdict(verdict),
+            state=State(state),
+            reason=reason or "",
+            generation=int(generation),
+            queue=queue,
+        )
+
+    def delivered_before(self, source: str, delivery_id: str) -> bool:
+        return bool(self.redis.exists(self._key("delivery", source, delivery_id)))
+
+    def remember_delivery(self, source: str, delivery_id: str) -> None:
+        """Called after admission, never before: a delivery that failed half-way must be taken again."""
+        self.redis.set(self._key("delivery", source, delivery_id), 1, ex=DELIVERY_SECONDS)
+
+    def quarantine(self, source: str, broken: Broken) -> None:
+        line = json.dumps({"source": source, "id": broken.id, "reason": broken.reason, "raw": broken.raw[:2_000]})
+        pipe = self.redis.pipeline(transaction=False)
+        pipe.lpush(self._key("broken"), line)
+        pipe.ltrim(self._key("broken"), 0, BROKEN_KEPT - 1)
+        pipe.execute()
+
+    def broken(self, limit: int = 100) -> list[dict[str, str]]:
+        """Quarantined items, newest first: source, id, reason, raw."""
+        return [json.loads(line) for line in self.redis.lrange(self._key("broken"), 0, limit - 1)]
+
+    # -- one investigation, one write ----------------------------------------------------------------------------
+
+    def claim(self, key: str, generation: int, *, stage: str) -> tuple[Claimed, Claim | None]:
+        """Take the lease for `investigate` or `write`; the claim is None unless the verdict is taken or parked."""
+        fence = secrets.token_hex(8)
+        verdict: Claimed = self._run("claim", key, generation, fence, self._lease_ms, self._caps[stage], stage)
+        if verdict not in ("taken", "parked"):
+            return verdict, None
+        record = self.get(key)
+        if record is None:
+            return "gone", None
+        return verdict, Claim(record=record, fence=fence, parked=verdict == "parked")
+
+    def append(self, claim: Claim, events: Sequence[Event] = ()) -> None:
+        """Add events to the journal and extend the lease; with no events a heartbeat. Raises `LeaseLost`."""
+        lines = [event.model_dump_json() for event in events]
+        investigation = claim.record.investigation
+        if not self._run(
+            "append", claim.key, *self._proof(claim), self._lease_ms, investigation, self._retention, *lines
+        ):
+            raise LeaseLost(claim.key)
+
+    def settle(
+        self,
+        claim: Claim,
+        state: State,
+        reason: str = "",
+        *,
+        delay: float | None = None,
+        keep_attempt: bool = True,
+        **fields: str | float,
+    ) -> None:
+        """Leave the stage. `delay` seconds from now the next one is owed; None: nothing is. Raises `LeaseLost`."""
+        pairs = [part for pair in fields.items() for part in pair]
+        due = "" if delay is None else int(delay * 1000)
+        args = [*self._proof(claim), state.value, reason, due, self._retention, int(keep_attempt), *pairs]
+        if not self._run("settle", claim.key, *args):
+            raise LeaseLost(claim.key)
+
+    def keep_report(self, report: Report) -> None:
+        """Stored before it is posted: the analysis is paid for."""
+        self.redis.set(
+            self._key("report", report.run.investigation), report.model_dump_json(by_alias=True), ex=self._retention
+        )
+
+    def put_result(self, investigation: str, ref: str, text: str) -> None:
+        name = self._key("results", investigation)
+        pipe = self.redis.pipeline(transaction=False)
+        pipe.hset(name, ref, text[:MAX_RESULT_CHARS])
+        pipe.expire(name, self._retention)
+        pipe.execute()
+
+    def get_result(self, investigation: str, ref: str) -> str | None:
+        text: str | None = self.redis.hget(self._key("results", investigation), ref)
+        return text
+
+    # -- what the scheduler needs --------------------------------------------------------------------------------
+
+    def due(self, limit: int = 200) -> list[str]:
+        """Keys for which something is owed by now, the longest overdue first."""
+        now = int(self._now() * 1000)
+        keys: list[str] = self.redis.zrangebyscore(self._key("due"), "-inf", now, start=0, num=limit)
+        return keys
+
+    def postpone(self, key: str, seconds: float) -> None:
+        """Look at the key again later, unless it is no longer owed anything."""
+        self.redis.zadd(self._key("due"), {key: int((self._now() + seconds) * 1000)}, xx=True)
+
+    def forget_due(self, key: str) -> None:
+        self.redis.zrem(self._key("due"), key)
+
+    def queue_length(self, queue: str) -> int:
+        return int(self.redis.llen(queue))
+
+    def trim_indexes(self) -> int:
+        """Drop index entries of settled records that have expired. Returns how many."""
+        oldest = int((self._now() - self._retention) * 1000)
+        settled = (self._key("state", state.value) for state in State if state.settled)
+        return sum(int(self.redis.zremrangebyscore(name, "-inf", oldest)) for name in settled)
+
+    def renew_lease(self, name: str, token: str, seconds: float) -> bool:
+        """Take or extend a named lease."""
+        return bool(self._renew_lease(keys=[self._key("lease", name)], args=[token, int(seconds * 1000)]))
+
+    def release_lease(self, name: str, token: str) -> None:
+        self._release_lease(keys=[self._key("lease", name)], args=[token])
+
+    def cursor(self, source: str) -> str:
+        return self.redis.get(self._key("cursor", source)) or ""
+
+    def move_cursor(self, source: str, cursor: str) -> None:
+        self.redis.set(self._key("cursor", source), cursor)
+
+    def last_sweep(self, name: str) -> float | None:
+        """Unix time of the sweep's last start; None when it never ran."""
+        at = self.redis.hget(self._key("sweeps"), name)
+        return float(at) if at is not None else None
+
+    def remember_sweep(self, name: str, at: float) -> None:
+        self.redis.hset(self._key("sweeps"), name, at)
+
+    def spend(self, day: str, source: str, usd: float) -> None:
+        name = self._key("spend", day)
+        pipe = self.redis.pipeline(transaction=False)
+        pipe.hincrbyfloat(name, source, usd)
+        pipe.expire(name, 3 * 86_400)
+        pipe.execute()
+
+    def spent(self, day: str) -> float:
+        """USD spent on `day` (YYYY-MM-DD) by all sources."""
+        return sum(float(usd) for usd in self.redis.hvals(self._key("spend", day)))
+
+    # -- reading ---------------------------------------------------------------------------------------------------
+
+    def get(self, key: str) -> Record | None:
+        fields = self.redis.hgetall(self._key("alert", key))
+        return Record.from_hash(fields) if fields else None
+
+    def records(
+        self, states: Iterable[State] = (), *, source: str = "", since: datetime | None = None, limit: int = 100
+    ) -> list[Record]:
+        """Records by last change, newest first."""
+        oldest = int(since.timestamp() * 1000) if since else "-inf"
+        keys: list[tuple[str, float]] = []
+        for state in states or State:
+            name = self._key("state", State(state).value)
+            span = -1 if source else limit
+            keys += self.redis.zrevrangebyscore(name, "+inf", oldest, start=0, num=span, withscores=True)
+        keys.sort(key=lambda pair: pair[1], reverse=True)
+        wanted = [key for key, _ in keys if not source or key.startswith(f"{source}:")][:limit]
+        pipe = self.redis.pipeline(transaction=False)
+        for key in wanted:
+            pipe.hgetall(self._key("alert", key))
+        return [Record.from_hash(fields) for fields in pipe.execute() if fields] if wanted else []
+
+    def counts(self) -> dict[str, int]:
+        """How many records are in each state."""
+        pipe = self.redis.pipeline(transaction=False)
+        for state in State:
+            pipe.zcard(self._key("state", state.value))
+        return {state.value: int(count) for state, count in zip(State, pipe.execute(), strict=True)}
+
+    def report(self, investigation: str) -> Report | None:
+        text = self.redis.get(self._key("report", investigation))
+        return Report.model_validate_json(text) if text else None
+
+    def events(self, investigation: str) -> list[Event]:
+        return [EVENT.validate_json(line) for line in self.redis.lrange(self._key("journal", investigation), 0, -1)]
+
+    def audit(self, key: str) -> list[dict[str, Any]]:
+        """One entry a change of state: at (ms), state, reason, generation."""
+        return [json.loads(line) for line in self.redis.lrange(self._key("audit", key), 0, -1)]
+
+    def family(self, source: str, fingerprint: str) -> list[str]:
+        """Keys of alerts of the same kind, newest first."""
+        keys: list[str] = self.redis.zrevrange(self._key("fingerprint", source, fingerprint), 0, 9)
+        return keys
+
+    def ping(self) -> None:
+        self.redis.ping()
+
+    # -- inside ----------------------------------------------------------------------------------------------------
+
+    def _key(self, *parts: str) -> str:
+        return self.prefix + ":".join(parts)
+
+    def _run(self, script: str, key: str, *args: Any) -> Any:
+        return self._scripts[script](args=[self.prefix, key, *args])
+
+    def _proof(self, claim: Claim) -> tuple[int, str]:
+        return claim.record.generation, claim.fence
+
+    def _now(self) -> float:
+        """The server's clock: workers' own may differ or jump."""
+        seconds, micros = self.redis.time()
+        return float(seconds) + float(micros) / 1e6
+
+
+def receipt_json(receipt: Receipt) -> str:
+    return json.dumps(asdict(receipt))
+
+
+def _verdict(text: str) -> Verdict:
+    return text  # type: ignore[return-value]  # the script's closed set

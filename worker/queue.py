@@ -19,6 +19,7 @@ from worker.record import CRITICAL, DEFAULT, POLL, SWEEP, WRITEBACK
 from worker.settings import Settings
 
 PUBLISH_SECONDS = 10  # the bound on one publication, connection included
+INVESTIGATE, IO = "investigate", "io"  # the two kinds of worker process
 INVESTIGATE_QUEUES = (CRITICAL, DEFAULT, SWEEP)
 IO_QUEUES = (WRITEBACK, POLL)
 IO_CONCURRENCY = 2
@@ -50,7 +51,6 @@ def make_app(settings: Settings, url: str) -> Celery:
         worker_max_tasks_per_child=settings.worker.max_tasks_per_child,
         worker_max_memory_per_child=settings.worker.max_memory_mb_per_child * 1_000,
         worker_soft_shutdown_timeout=settings.worker.soft_shutdown_seconds,
-        worker_enable_soft_shutdown_on_idle=True,
         worker_enable_remote_control=False,  # its reply queues leave keys behind, and nothing here uses it
         worker_send_task_events=False,
         worker_hijack_root_logger=False,
@@ -140,7 +140,7 @@ def _task(verb: str, daemon: Callable[[], Any]) -> Callable[..., None]:
     return run
 
 
-def run_worker(settings: Settings, *, role: str = "investigate") -> int:
+def run_worker(settings: Settings, *, role: str = INVESTIGATE) -> int:
     """Run one Celery worker process tree until it is told to stop. `role`: `investigate` or `io` (polls, write-backs).
 
     They are two, so that a page's poll and a finished report never wait behind twenty-minute investigations.
@@ -164,10 +164,13 @@ def run_worker(settings: Settings, *, role: str = "investigate") -> int:
 
     register(app, daemon)
     signals.setup_logging.connect(configure_logging, weak=False)
-    queues = INVESTIGATE_QUEUES if role == "investigate" else IO_QUEUES
-    concurrency = settings.worker.concurrency if role == "investigate" else IO_CONCURRENCY
-    options = ["--without-gossip", "--without-mingle", "--without-heartbeat", "-O", "fair", "--loglevel", "WARNING"]
-    app.worker_main(
-        ["worker", "-Q", ",".join(queues), "-c", str(concurrency), "-n", f"{role}-{os.getpid()}@%h", *options]
-    )
+    consume(app, role, settings.worker.concurrency if role == INVESTIGATE else IO_CONCURRENCY)
     return 0
+
+
+def consume(app: Celery, role: str, concurrency: int) -> None:
+    """Run Celery's worker in this process, with `concurrency` children, until it is told to stop."""
+    queues = INVESTIGATE_QUEUES if role == INVESTIGATE else IO_QUEUES
+    name = f"{role}-{os.getpid()}@%h"
+    options = ["--without-gossip", "--without-mingle", "--without-heartbeat", "-O", "fair", "--loglevel", "WARNING"]
+    app.worker_main(["worker", "-Q", ",".join(queues), "-c", str(concurrency), "-n", name, *options])

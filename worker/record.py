@@ -95,7 +95,7 @@ class Record(BaseModel):
             attempts=int(fields["attempts"]),
             write_attempts=int(fields["write_attempts"]),
             alert=Alert.model_validate_json(fields["alert"]),
-            via=fields.get("via", "poll"),  # type: ignore[arg-type]  # checked by pydantic
+            via=fields.get("via", "poll"),
             queue=fields["queue"],
             investigation=fields["investigation"],
             previous=fields.get("previous", ""),

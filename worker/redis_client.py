@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import redis
@@ -48,7 +48,7 @@ class Client(redis.Redis):
 
     def execute_command(self, *args: Any, **options: Any) -> Any:
         with _border():
-            return super().execute_command(*args, **options)
+            return super().execute_command(*args, **options)  # type: ignore[no-untyped-call]  # half typed
 
     def pipeline(self, transaction: bool = True, shard_hint: Any = None) -> Pipeline:
         return _Pipeline(self.connection_pool, self.response_callbacks, transaction, shard_hint)
@@ -73,8 +73,7 @@ def connect(url: str, settings: RedisSettings) -> Client:
     }
     if url.startswith("sentinel://"):
         return _by_sentinel(url, settings.sentinel_master, options)
-    client: Client = Client.from_url(url.replace("redis+socket://", "unix://"), **options)
-    return client
+    return cast(Client, Client.from_url(url.replace("redis+socket://", "unix://"), **options))
 
 
 def _by_sentinel(url: str, master: str, options: dict[str, Any]) -> Client:
@@ -85,5 +84,4 @@ def _by_sentinel(url: str, master: str, options: dict[str, Any]) -> Client:
     members = [(host.rpartition(":")[0], int(host.rpartition(":")[2])) for host in hosts.split(",")]
     sentinel = Sentinel(members, sentinel_kwargs={"password": password, "socket_timeout": options["socket_timeout"]})
     database = int(parts.path.strip("/") or 0)
-    client: Client = sentinel.master_for(master, redis_class=Client, password=password, db=database, **options)
-    return client
+    return cast(Client, sentinel.master_for(master, redis_class=Client, password=password, db=database, **options))

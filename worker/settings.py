@@ -157,3 +157,24 @@ class Settings(Section):
 
 def _names(mapping: Iterable[str]) -> str:
     return ", ".join(sorted(mapping)) or "none"
+
+
+def secrets_of(settings: BaseModel) -> set[str]:
+    """Every secret value in the settings, so that it can be kept out of logs, prompts and comments."""
+    found: set[str] = set()
+    _collect(settings, found)
+    return found
+
+
+def _collect(value: object, found: set[str]) -> None:
+    if isinstance(value, SecretStr):
+        found.add(value.get_secret_value())
+    elif isinstance(value, BaseModel):
+        for item in dict(value).values():
+            _collect(item, found)
+    elif isinstance(value, dict):
+        for item in value.values():
+            _collect(item, found)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            _collect(item, found)

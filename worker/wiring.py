@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from secrets import token_hex
+from typing import TYPE_CHECKING
 
-from agent.errors import ConfigError
+from agent.deadline import Deadline
+from agent.errors import ConfigError, Permanent
 from sources.catalog import build_sink, build_source
 from sources.port import Destination, Source
 from worker.front import Front
-from worker.pipeline.investigate import Investigation
-from worker.pipeline.write_back import WriteBack
 from worker.redis_client import connect
-from worker.settings import Settings
+from worker.settings import Settings, secrets_of
 from worker.store import Store
+
+if TYPE_CHECKING:  # the engine is for workers; the scheduler, the receiver and the command line do without
+    from agent.alert import Alert
+    from agent.events import Event
+    from agent.report import Report
+    from worker.loop import LoopBuilder
+    from worker.pipeline.investigate import Investigation
+    from worker.pipeline.write_back import WriteBack
 
 
 def redis_url(settings: Settings) -> str:
@@ -93,17 +103,74 @@ class Daemon:
 
 
 def build_daemon(settings: Settings, url: str) -> Daemon:
+    from worker.loop import StoredResults, today
+    from worker.pipeline.investigate import Investigation
+    from worker.pipeline.write_back import WriteBack
+
     front = build_front(settings, url)
+    store = front.store
     destinations = build_destinations(settings, front.sources)
+    loop = build_loop(
+        settings,
+        results=lambda investigation: StoredResults(store, investigation),
+        spent_today=lambda: store.spent(today()),
+    )
     return Daemon(
         front=front,
         investigation=Investigation(
-            store=front.store,
+            store=store,
             publisher=front.publisher,
             sources=front.sources,
             destinations=destinations,
-            run_loop=build_loop(settings, front.store),
+            run_loop=loop,
+            redact=loop.redact,
             limits=settings.limits,
         ),
-        writer=WriteBack(store=front.store, destinations=destinations),
+        writer=WriteBack(store=store, destinations=destinations),
     )
+
+
+def build_loop(settings: Settings, **passed_in: Callable[..., object]) -> LoopBuilder:
+    from agent.redaction import Redactor
+    from worker.loop import LoopBuilder, build_toolshed
+
+    redactor = Redactor(secrets_of(settings))
+    return LoopBuilder(settings=settings, toolshed=build_toolshed(settings), redact=redactor.redact, **passed_in)  # type: ignore[arg-type]
+
+
+def investigate_once(
+    settings: Settings, alert: Alert, *, write: bool = False, on_event: Callable[[Event], None] = lambda _: None
+) -> Report:
+    """Investigate in this process, without queue or Redis. With `write` the report goes to the alert's ticket.
+
+    Raises `ConfigError`, and `Transient` or `Permanent` of the write-back.
+    """
+    from agent.case import Case
+    from agent.events import Finished
+    from agent.spill import MemoryResults
+
+    results = MemoryResults()
+    loop = build_loop(settings, results=lambda _: results)
+    case = Case(
+        alert=alert,
+        investigation=f"inv-{token_hex(6)}",
+        started_at=datetime.now(UTC),
+        deadline=Deadline.after(settings.limits.run_seconds),
+        redact=loop.redact,
+    )
+    for event in loop(case, []):
+        on_event(event)
+        if isinstance(event, Finished):
+            if write:
+                _write(settings, alert, event.report)
+            return event.report
+    raise Permanent(f"{alert.key}: the loop ended without a report")
+
+
+def _write(settings: Settings, alert: Alert, report: Report) -> None:
+    destinations = build_destinations(settings, build_sources(settings))
+    if alert.source not in destinations:
+        raise ConfigError(f"no source named {alert.source!r} to write to")
+    destination, deadline = destinations[alert.source], Deadline.after(60)
+    previous = destination.find(alert, deadline=deadline)
+    destination.publish(alert, report, previous=previous, deadline=deadline)

@@ -45,6 +45,7 @@ class Investigation:
     destinations: Mapping[str, Destination]
     run_loop: Investigates
     limits: Limits
+    redact: Callable[[str], str] = str
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def run(self, key: str, generation: int) -> None:
@@ -116,6 +117,7 @@ class Investigation:
             ticket_context="" if journal else self._ticket_context(record.alert),
             prior=self._prior(claim),
             deadline=Deadline.after(self._seconds_left(claim)),
+            redact=self.redact,
         )
         for event in self.run_loop(case, journal):
             self.store.append(claim, [event])

@@ -16,6 +16,7 @@ from redis import RedisError
 
 from agent.errors import Transient
 from worker.record import CRITICAL, DEFAULT, POLL, SWEEP, WRITEBACK
+from worker.redis_client import sentinel_password
 from worker.settings import Settings
 
 PUBLISH_SECONDS = 10  # the bound on one publication, connection included
@@ -86,6 +87,7 @@ def _transport(settings: Settings) -> dict[str, Any]:
         # By name, so critical, default, sweep; "priority" would follow the chance order of a set.
         "queue_order_strategy": "sorted",
         "master_name": settings.redis.sentinel_master,
+        "sentinel_kwargs": {"password": sentinel_password(settings.redis), "socket_timeout": seconds},
     }
 
 

@@ -72,16 +72,25 @@ def connect(url: str, settings: RedisSettings) -> Client:
         "decode_responses": True,
     }
     if url.startswith("sentinel://"):
-        return _by_sentinel(url, settings.sentinel_master, options)
+        return _by_sentinel(url, settings, options)
     return cast(Client, Client.from_url(url.replace("redis+socket://", "unix://"), **options))
 
 
-def _by_sentinel(url: str, master: str, options: dict[str, Any]) -> Client:
-    """`sentinel://:password@host:26379,host2:26379/0`; the password is the master's, and the sentinels' if they ask."""
+def _by_sentinel(url: str, settings: RedisSettings, options: dict[str, Any]) -> Client:
+    """`sentinel://:password@host:26379,host2:26379/0`; the password is the data server's."""
     parts = urlsplit(url)
     credentials, _, hosts = parts.netloc.rpartition("@")
     password = credentials.partition(":")[2] or None
     members = [(host.rpartition(":")[0], int(host.rpartition(":")[2])) for host in hosts.split(",")]
-    sentinel = Sentinel(members, sentinel_kwargs={"password": password, "socket_timeout": options["socket_timeout"]})
+    asked = {"password": sentinel_password(settings), "socket_timeout": options["socket_timeout"]}
+    sentinel = Sentinel(members, sentinel_kwargs=asked)
     database = int(parts.path.strip("/") or 0)
-    return cast(Client, sentinel.master_for(master, redis_class=Client, password=password, db=database, **options))
+    return cast(
+        Client,
+        sentinel.master_for(settings.sentinel_master, redis_class=Client, password=password, db=database, **options),
+    )
+
+
+def sentinel_password(settings: RedisSettings) -> str | None:
+    """What the sentinels themselves ask for, which need not be the data server's."""
+    return settings.sentinel_password.get_secret_value() if settings.sentinel_password else None

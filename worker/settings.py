@@ -29,6 +29,7 @@ class RedisSettings(Section):
 
     url: SecretStr | None = None
     sentinel_master: str = "mymaster"
+    sentinel_password: SecretStr | None = None
     prefix: str = "rootcaused:"
     retention_days: float = Field(default=30, gt=0)
     timeout_seconds: Seconds = 10

@@ -73,7 +73,7 @@ def test_publishing_without_a_broker_ends_in_time_and_is_transient() -> None:
 
 
 def test_a_message_that_outlives_its_task_is_refused_at_start_up() -> None:
-    with pytest.raises(ValueError, match="hard_seconds .* must be less than limits.visibility_seconds"):
+    with pytest.raises(ValueError, match=r"hard_seconds .* must be less than limits.visibility_seconds"):
         Limits(hard_seconds=4_000)
-    with pytest.raises(ValueError, match="soft_seconds .* must be less than limits.hard_seconds"):
+    with pytest.raises(ValueError, match=r"soft_seconds .* must be less than limits.hard_seconds"):
         Limits(soft_seconds=1_320)

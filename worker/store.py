@@ -10,11 +10,13 @@ Keys, all under the configured prefix:
   results:INV          hash   ref -> whole tool result
   report:INV           string the finished report
   cursor:SRC           string where the next poll of a source starts
+  polls                hash   source -> JSON of its last poll
+  sweeps               hash   sweep -> Unix time of its last start
   lease:NAME           string named leases: scheduler, poll in flight
   delivery:SRC:ID      string webhook deliveries already admitted
   broken               list   quarantined items, newest first, capped
   spend:DAY            hash   source -> USD
-Every key but `due`, `state:*`, `cursor:*`, `broken` and unsettled records has a time to live.
+Every key but `due`, `state:*`, `cursor:*`, `polls`, `sweeps`, `broken` and unsettled records has a time to live.
 """
 
 from __future__ import annotations
@@ -212,6 +214,14 @@ class Store:
 
     def move_cursor(self, source: str, cursor: str) -> None:
         self.redis.set(self._key("cursor", source), cursor)
+
+    def remember_poll(self, source: str, *, seen: int, error: str = "") -> None:
+        """What the last poll gave, so that a source that fails is told from one that has no alerts."""
+        self.redis.hset(self._key("polls"), source, json.dumps({"at": self._now(), "seen": seen, "error": error}))
+
+    def polls(self) -> dict[str, dict[str, Any]]:
+        """By source: `at` (Unix time), `seen` (alerts), `error` ("" when it went well)."""
+        return {source: json.loads(text) for source, text in self.redis.hgetall(self._key("polls")).items()}
 
     def last_sweep(self, name: str) -> float | None:
         """Unix time of the sweep's last start; None when it never ran."""

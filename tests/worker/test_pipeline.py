@@ -122,7 +122,9 @@ def test_the_cursor_moves_only_after_every_page_was_admitted(world: World) -> No
     world.tickets.faults["poll"] = [Transient("502")]
     assert poll(world.front, "pd") == 0
     assert world.store.cursor("pd") == ""
+    assert world.store.polls()["pd"]["error"] == "502"
     assert poll(world.front, "pd") == 2
+    assert (world.store.polls()["pd"]["seen"], world.store.polls()["pd"]["error"]) == (2, "")
     assert world.store.cursor("pd") == "c9"
 
 

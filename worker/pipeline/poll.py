@@ -25,9 +25,12 @@ def poll(front: Front, name: str) -> int:
     if not front.store.renew_lease(f"poll:{name}", token, LEASE_SECONDS):
         return 0
     try:
-        return _poll(front, name)
+        seen = _poll(front, name)
+        front.store.remember_poll(name, seen=seen)
+        return seen
     except RootcausedError as error:
         log.warning("poll_failed", source=name, error=str(error))
+        front.store.remember_poll(name, seen=0, error=str(error))
         return 0
     finally:
         front.store.release_lease(f"poll:{name}", token)

@@ -1,0 +1,102 @@
+"""Child processes that end when we end, whichever way that is."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from agent.errors import ConfigError
+
+STOP_SECONDS = 25.0  # more than the workers' own soft shutdown
+TAIL_LINES = 40
+
+
+class Child:
+    """A process in a session of its own, so that it and what it started can be ended together."""
+
+    def __init__(self, name: str, arguments: Sequence[str], *, folder: Path, log: Path, piped: bool = False) -> None:
+        self.name = name
+        self.log = log
+        with log.open("ab") as file:
+            self._process = subprocess.Popen(
+                [sys.executable, *arguments],
+                cwd=folder,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE if piped else file,
+                stderr=file,
+                start_new_session=True,
+            )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        return self._process.poll() is None
+
+    def first_line(self, seconds: float) -> str:
+        """What it prints first. Raises `ConfigError` when it prints nothing in time or ends."""
+        assert self._process.stdout is not None
+        ready, _, _ = select.select([self._process.stdout], [], [], seconds)
+        line = self._process.stdout.readline().decode("utf-8", "replace") if ready else ""
+        if not line:
+            raise ConfigError(f"{self.name} did not start:\n{self.tail()}")
+        return line
+
+    def tail(self) -> str:
+        """The last lines of its log."""
+        try:
+            return "\n".join(self.log.read_text("utf-8", "replace").splitlines()[-TAIL_LINES:])
+        except OSError:
+            return ""
+
+    def stop(self) -> None:
+        """Ask it to end; after STOP_SECONDS, or when it left anything behind, end that by force."""
+        family = [self.pid, *descendants(self.pid)]
+        if self.alive:
+            self._process.send_signal(signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(STOP_SECONDS)
+        for pid in family:
+            if pid != self.pid or self.alive:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+        self._process.wait()
+        if self._process.stdout is not None:
+            self._process.stdout.close()
+
+
+def descendants(pid: int) -> list[int]:
+    """Children, their children and so on; none where there is no /proc."""
+    parents: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError, ValueError, IndexError):
+            fields = stat.read_text().rpartition(")")[2].split()  # the name before may hold blanks and brackets
+            parents.setdefault(int(fields[1]), []).append(int(stat.parent.name))
+    found, ahead = [], [pid]
+    while ahead:
+        children = parents.get(ahead.pop(), [])
+        found += children
+        ahead += children
+    return found
+
+
+@contextlib.contextmanager
+def ended_by_sigterm() -> Iterator[None]:
+    """Inside, SIGTERM is a `SystemExit`, so that every `finally` on the way out runs."""
+
+    def leave(number: int, _frame: object) -> None:
+        raise SystemExit(128 + number)
+
+    before = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

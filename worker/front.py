@@ -55,7 +55,7 @@ class Front:
                 self.publisher.investigate(admission.key, admission.generation, admission.queue)
             except Transient as error:  # recorded and due, so the scheduler publishes it when the broker is back
                 log.warning("publish_failed", alert=admission.key, error=str(error))
-        if admission.verdict != "known":
+        if admission.verdict not in ("known", "updated"):
             log.info("admitted", alert=admission.key, via=via, verdict=admission.verdict, state=admission.state.value)
         return admission
 

@@ -28,9 +28,11 @@ if TYPE_CHECKING:  # the engine is for workers; the scheduler, the receiver and 
 
 def redis_url(settings: Settings) -> str:
     """The configured address, or that of the embedded server that runs in the state directory. Raises `ConfigError`."""
+    if settings.redis.url:
+        return settings.redis.url.get_secret_value()
     from worker.redis_server import address
 
-    return settings.redis.url.get_secret_value() if settings.redis.url else address(settings)
+    return address(settings)
 
 
 def build_store(settings: Settings, url: str) -> Store:

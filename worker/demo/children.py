@@ -59,13 +59,15 @@ class Child:
 
     def stop(self) -> None:
         """Ask it to end; after STOP_SECONDS, or when it left anything behind, end that by force."""
-        family = [self.pid, *descendants(self.pid)]
+        family = descendants(self.pid)
         if self.alive:
             self._process.send_signal(signal.SIGTERM)
-            with contextlib.suppress(subprocess.TimeoutExpired):
+            try:
                 self._process.wait(STOP_SECONDS)
-        for pid in family:
-            if pid != self.pid or self.alive:
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+        for pid, started in family.items():
+            if _started(pid) == started:  # else it is gone, and its number may be somebody else's now
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
         self._process.wait()
@@ -73,19 +75,33 @@ class Child:
             self._process.stdout.close()
 
 
-def descendants(pid: int) -> list[int]:
-    """Children, their children and so on; none where there is no /proc."""
-    parents: dict[int, list[int]] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError, ValueError, IndexError):
-            fields = stat.read_text().rpartition(")")[2].split()  # the name before may hold blanks and brackets
-            parents.setdefault(int(fields[1]), []).append(int(stat.parent.name))
-    found, ahead = [], [pid]
+def descendants(pid: int) -> dict[int, str]:
+    """Children, their children and so on, each with its start time; none where there is no /proc."""
+    children: dict[int, list[int]] = {}
+    for folder in Path("/proc").glob("[0-9]*"):
+        if fields := _stat(int(folder.name)):
+            children.setdefault(int(fields[1]), []).append(int(folder.name))
+    found: list[int] = []
+    ahead = [pid]
     while ahead:
-        children = parents.get(ahead.pop(), [])
-        found += children
-        ahead += children
-    return found
+        mine = children.get(ahead.pop(), [])
+        found += mine
+        ahead += mine
+    return {one: _started(one) for one in found}
+
+
+def _started(pid: int) -> str:
+    fields = _stat(pid)
+    return fields[19] if fields else ""
+
+
+def _stat(pid: int) -> list[str]:
+    """The fields of /proc/PID/stat from the state on; empty when there is no such process or it is a zombie."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()  # the name before may hold blanks
+    except OSError:
+        return []
+    return [] if fields[0] == "Z" else fields
 
 
 @contextlib.contextmanager

@@ -86,6 +86,16 @@ class Nudged(_Event):
     message: dict[str, Any]
 
 
+class Compacted(_Event):
+    """The history was cut to about `target_tokens`: near the window, or after the model refused the request."""
+
+    kind: Literal["compacted"] = "compacted"
+    step: int
+    reason: Literal["near_window", "overflow"]
+    before_tokens: int
+    target_tokens: int
+
+
 class LimitReached(_Event):
     kind: Literal["limit_reached"] = "limit_reached"
     limit: str
@@ -114,6 +124,7 @@ Event = Annotated[
     | ToolStarted
     | ToolFinished
     | Nudged
+    | Compacted
     | LimitReached
     | ModelFailed
     | Finished,

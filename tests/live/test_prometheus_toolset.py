@@ -86,9 +86,13 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def tools(url: str) -> Toolset:
     built = build("prometheus", PrometheusConfig(url=url))
-    wait_for(lambda: "firing" in call(built, "alerts").data, "the alert fires")
-    wait_for(lambda: call(built, "query", query="count_over_time(up[1m]) > 3", time="now").data != "", "some scrapes")
-    wait_for(lambda: call(built, "query", query="job:up:sum", time="now").status is ResultStatus.SUCCESS, "a rule ran")
+    for what in (
+        "count(count_over_time(up[1m]) >= 3) == 2",
+        "count_over_time(prometheus_http_requests_total[1m]) >= 3",
+        'job:up:sum{job="prometheus"} == 1',
+        'ALERTS{alertname="TargetDown", alertstate="firing"}',
+    ):
+        wait_for(lambda: call(built, "query", query=what, time="now").status is ResultStatus.SUCCESS, what)  # noqa: B023
     return build("prometheus", PrometheusConfig(url=url))  # the first one has kept what there was at the start
 
 

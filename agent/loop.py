@@ -1,0 +1,200 @@
+"""The loop: from an alert to a report, one model turn at a time; running out and resuming are ordinary paths."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from agent import budget
+from agent.budget import RunLimits
+from agent.calls import Calls
+from agent.case import Case
+from agent.core_tools import REPORT, core_tools
+from agent.deadline import Clock
+from agent.drafts import looks_like_draft
+from agent.ending import Ending
+from agent.errors import ContextOverflow, Permanent, Transient
+from agent.events import (
+    Compacted,
+    Event,
+    Finished,
+    LimitReached,
+    ModelAnswered,
+    ModelFailed,
+    Nudged,
+    Started,
+    StepStarted,
+)
+from agent.history import FULL, TARGET, schema_bytes
+from agent.model import Model, Reply
+from agent.progress import LAST_STEP, Progress
+from agent.prompt import first_messages
+from agent.report import Stop
+from agent.retrying import Patience, Retrying
+from agent.safeguards import flaw, legal_message, text_of
+from agent.spill import Results
+from agent.toolbox import Toolbox
+from agent.tools import Tool
+
+__all__ = ["Case", "Investigator", "utc_now"]
+
+LAST_NOTICE = "This is your last reply: no more data can be fetched. Call `report` now with what the results show."
+NUDGE = "{flaw} Go on with a tool call, or finish by calling `report`."
+MAX_OVERFLOWS = 3  # in a row; each halves what is sent
+
+
+def utc_now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Investigator:
+    """Investigates one case at a time and holds no state between runs. `models` are asked in order of preference;
+    `guides` are the instructions of the enabled toolsets by name."""
+
+    def __init__(
+        self,
+        *,
+        models: Sequence[Model],
+        tools: Sequence[Tool],
+        limits: RunLimits,
+        results: Results,
+        guides: Mapping[str, str] | None = None,
+        patience: Patience | None = None,
+        clock: Clock = time.monotonic,
+        now: Callable[[], datetime] = utc_now,
+    ) -> None:
+        self._models = [Retrying(model, patience or Patience(), limits.model_seconds) for model in models]
+        self._toolbox = Toolbox((*core_tools(results), *tools))
+        self._limits = limits
+        self._guides = guides or {}
+        self._clock, self._now = clock, now
+        self._calls = Calls(toolbox=self._toolbox, results=results, limits=limits, clock=clock, now=now)
+        self._ending = Ending(results=results, now=now)
+
+    def run(self, case: Case, journal: Sequence[Event] = ()) -> Iterator[Event]:
+        """The events of a run, each yielded right after it happened; the last is always `Finished`, exactly once.
+
+        `journal` holds the events of an interrupted run of the same case: what was paid for is not asked again.
+        """
+        progress = Progress(repeats=self._limits.repeats, overhead_bytes=schema_bytes(self._toolbox.schemas))
+        progress.replay(journal)
+        reserve = min(self._limits.answer_seconds, case.deadline.remaining / 5)
+        while True:
+            for event in self._advance(case, progress, reserve):
+                progress.apply(event)
+                yield event
+                if isinstance(event, Finished):
+                    return
+
+    def _advance(self, case: Case, progress: Progress, reserve: float) -> Iterator[Event]:
+        """What comes next from here: always at least one event."""
+        model = self._model(progress)
+        if progress.report is not None:  # the journal was complete
+            yield Finished(report=progress.report)
+        elif not progress.started:
+            yield self._start(case)
+        elif progress.pending:
+            window = model.window_tokens if model else 0
+            yield from self._calls.answer(case, progress, lambda given: self._ending.accept(progress, given), window)
+        elif progress.draft is not None:
+            yield self._finish(case, progress, progress.limit or Stop.ANSWERED)
+        elif progress.reply is not None:
+            yield self._judge(case, progress, progress.reply)
+        elif model is None:
+            yield self._finish(case, progress, Stop.MODEL_FAILED)
+        elif over := self._over(case, progress):
+            yield self._finish(case, progress, over)
+        elif limit := self._last_step(case, progress, reserve):
+            yield limit
+        else:
+            yield from self._ask(case, progress, model)
+
+    def _start(self, case: Case) -> Event:
+        window = min((model.window_tokens for model in self._models), default=32_000)
+        messages = first_messages(case, self._guides, now=self._now(), window_tokens=window)
+        names = [model.name for model in self._models]
+        return Started(at=self._now(), model=names[0] if names else "", messages=messages)
+
+    def _model(self, progress: Progress) -> Model | None:
+        return next((model for model in self._models if model.name not in progress.failed_models), None)
+
+    def _over(self, case: Case, progress: Progress) -> Stop | None:
+        """The limit that ends the run without another model call."""
+        if progress.last_answered:
+            return progress.limit
+        return budget.exhausted(self._limits, progress.spent, case.deadline)
+
+    def _last_step(self, case: Case, progress: Progress, reserve: float) -> Event | None:
+        """Near a limit: say so once, then tell the model that its next reply is the last."""
+        if progress.limit is None:
+            tokens = progress.history.tokens
+            limit = budget.near(self._limits, progress.spent, tokens, case.deadline, reserve)
+            return LimitReached(limit=limit.value) if limit else None
+        if progress.last_notice:
+            return None
+        return Nudged(step=progress.step, reason=LAST_STEP, message={"role": "user", "content": LAST_NOTICE})
+
+    def _ask(self, case: Case, progress: Progress, model: Model) -> Iterator[Event]:
+        """One model call. At the last step only `report` is left of the tools."""
+        tokens, window = progress.history.tokens, model.window_tokens
+        if tokens > window * FULL and progress.compacted_at != progress.answered:
+            yield _compacted(progress, "near_window", int(window * TARGET))
+            return
+        if progress.step == progress.answered:
+            yield StepStarted(step=progress.answered + 1)
+        tools = self._toolbox.schemas_of(REPORT) if progress.limit else self._toolbox.schemas
+        begun = self._clock()
+        try:
+            reply = model.reply(list(progress.history.messages), tools, deadline=case.deadline)
+        except ContextOverflow as error:
+            yield self._overflow(progress, model, error)
+        except (Transient, Permanent) as error:
+            yield ModelFailed(step=progress.step, model=model.name, error=case.redact(str(error))[:500])
+        else:
+            yield _answered(progress.step, model, reply, self._clock() - begun)
+
+    def _overflow(self, progress: Progress, model: Model, error: ContextOverflow) -> Event:
+        if progress.overflows >= MAX_OVERFLOWS:
+            return ModelFailed(step=progress.step, model=model.name, error=str(error)[:500])
+        return _compacted(progress, "overflow", min(model.window_tokens, progress.history.tokens) // 2)
+
+    def _judge(self, case: Case, progress: Progress, reply: ModelAnswered) -> Event:
+        """A reply without calls: an answer, or something to ask about again, a few times."""
+        text = text_of(reply.message.get("content"))
+        names = self._toolbox.names()
+        fault = "" if looks_like_draft(text) and reply.finish != "malformed" else flaw(text, reply.finish, names)
+        if not fault:
+            return self._finish(case, progress, progress.limit or Stop.ANSWERED, text)
+        if progress.last_answered:
+            return self._finish(case, progress, progress.limit or Stop.ANSWERED, progress.last_text)
+        if progress.nudges < self._limits.nudges:
+            message = {"role": "user", "content": NUDGE.format(flaw=fault)}
+            return Nudged(step=progress.step, reason=fault, message=message)
+        return ModelFailed(step=progress.step, model=reply.model, error=f"no usable answer: {fault}")
+
+    def _finish(self, case: Case, progress: Progress, stop: Stop, text: str = "") -> Finished:
+        return Finished(report=self._ending.report(case, progress, stop, text or progress.last_text))
+
+
+def _compacted(progress: Progress, reason: Any, target_tokens: int) -> Compacted:
+    return Compacted(
+        step=progress.step, reason=reason, before_tokens=progress.history.tokens, target_tokens=target_tokens
+    )
+
+
+def _answered(step: int, model: Model, reply: Reply, seconds: float) -> ModelAnswered:
+    usage = reply.usage
+    return ModelAnswered(
+        step=step,
+        model=model.name,
+        message=legal_message(reply, step),
+        finish=reply.finish,
+        input_tokens=usage.input_tokens,
+        cached_tokens=usage.cached_tokens,
+        output_tokens=usage.output_tokens,
+        reasoning_tokens=usage.reasoning_tokens,
+        cost_usd=usage.cost_usd,
+        seconds=round(seconds, 3),
+    )

@@ -1,0 +1,313 @@
+"""The report's draft from a verdict: every claim with its evidence, and what could not be looked at."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+
+from agent.report import (
+    MAX_HEADLINE_CHARS,
+    Change,
+    Citation,
+    Draft,
+    Impact,
+    Link,
+    Moment,
+    NextStep,
+    NotChecked,
+    RootCause,
+    Weight,
+)
+from agent.report import (
+    Hypothesis as RuledOut,
+)
+from agent.rules.changes import changes
+from agent.rules.mechanisms import steps
+from agent.rules.mechanisms.port import Finding as Seen
+from agent.rules.mechanisms.port import Hypothesis
+from agent.rules.observation import KIND_OF_EVIDENCE, Fact, Observation, quote
+from agent.rules.scene import Pod, Scene
+from agent.rules.scoring import Finding, Scored, Verdict
+from agent.rules.toolbox import KUBERNETES, LOG_STORE, METRICS, Act, Toolbox
+from agent.rules.transcript import Reading
+
+NO_MODEL = "Rules analysis: no language model was used."
+MAX_CITED = 4  # of one hypothesis and weight
+MAX_RULED_OUT = 6
+MAX_MOMENTS = 12
+MAX_CHANGES = 6
+
+_REASONS = (
+    ("timeout", re.compile(r"timed?[ -]?out|deadline", re.IGNORECASE)),
+    ("no_data", re.compile(r"not ?found|\b404\b|no such|bad ?request|\b400\b|parse error|no log", re.IGNORECASE)),
+)
+
+
+class _Evidence:
+    """Numbers the citations. A line is cited once, with the weight it had first: the heaviest are cited first."""
+
+    def __init__(self) -> None:
+        self._cited: dict[str, Citation] = {}
+
+    def cite(self, observation: Observation, text: str, weight: Weight) -> str:
+        key = " ".join(text.split())
+        if key not in self._cited:
+            self._cited[key] = Citation(
+                id=f"E{len(self._cited) + 1}",
+                call=observation.ref,
+                kind=KIND_OF_EVIDENCE.get(observation.fact, "object"),
+                quote=text,
+                weight=weight,
+            )
+        return self._cited[key].id
+
+    def of(self, seen: Iterable[Seen], weight: Weight | None = None) -> tuple[str, ...]:
+        ids = (self.cite(one.observation, one.quote, weight or one.weight) for one in seen)
+        return tuple(dict.fromkeys(ids))
+
+    @property
+    def all(self) -> tuple[Citation, ...]:
+        return tuple(self._cited.values())
+
+
+def write_draft(scene: Scene, verdict: Verdict, toolbox: Toolbox, acts: Mapping[str, Act]) -> Draft:
+    match verdict.finding, verdict.best:
+        case Finding.ROOT_CAUSE, Scored() as best:
+            return _root_cause(scene, verdict, best, toolbox, acts)
+        case _:
+            return _no_cause(scene, verdict, toolbox, acts)
+
+
+def _root_cause(scene: Scene, verdict: Verdict, best: Scored, toolbox: Toolbox, acts: Mapping[str, Act]) -> Draft:
+    evidence = _Evidence()
+    hypothesis = best.hypothesis
+    account = hypothesis.mechanism.account(hypothesis, scene)
+    for_it = evidence.of(_some(hypothesis, "decisive")) + evidence.of(_some(hypothesis, "supporting"))
+    against = evidence.of(_some(hypothesis, "contradicting"))
+    impact = _impact(scene, verdict, evidence)
+    chain = tuple(_chain(scene, verdict, best, evidence))
+    component = hypothesis.component.name
+    mechanism = f"{component} {account.did} because {account.because}"
+    return Draft(
+        finding="root_cause",
+        headline=_headline(mechanism, hypothesis.onset),
+        body=_body(scene, verdict, f"{mechanism}.", against),
+        impact=impact,
+        root_cause=RootCause(
+            component=component,
+            mechanism=mechanism,
+            category=hypothesis.mechanism.name,
+            trigger=account.trigger,
+            onset_at=hypothesis.onset,
+            evidence=for_it,
+        ),
+        causal_chain=chain,
+        ruled_out=_ruled_out(verdict, scene, evidence),
+        not_checked=_not_checked(scene, toolbox, acts),
+        recent_changes=_changes(scene, component, hypothesis.onset, evidence),
+        timeline=_timeline(scene, verdict, evidence),
+        next_steps=_ordered(hypothesis.mechanism.next_steps(hypothesis, scene)),
+        evidence=evidence.all,
+    )
+
+
+def _some(hypothesis: Hypothesis, weight: Weight) -> list[Seen]:
+    """A few findings of one weight, one a sign before any sign has two."""
+    seen = hypothesis.having(weight)
+    first = {finding.sign: finding for finding in reversed(seen)}
+    rest = [finding for finding in seen if first[finding.sign] is not finding]
+    return [*reversed(first.values()), *rest][:MAX_CITED]
+
+
+def _headline(text: str, since: datetime | None) -> str:
+    """The time goes first if both do not fit: what and why matter more."""
+    tail = f", since {since:%Y-%m-%d %H:%M} UTC" if since else ""
+    text = " ".join(text.split())
+    if len(text) + len(tail) <= MAX_HEADLINE_CHARS:
+        return text + tail
+    return text if len(text) <= MAX_HEADLINE_CHARS else f"{text[: MAX_HEADLINE_CHARS - 1].rstrip()}…"
+
+
+def _body(scene: Scene, verdict: Verdict, first: str, against: tuple[str, ...] = ()) -> str:
+    parts = [first]
+    for scored in verdict.explained[:3]:
+        account = scored.hypothesis.mechanism.account(scored.hypothesis, scene)
+        parts.append(f"It explains that {scored.hypothesis.component.name} {account.did}: {account.because}.")
+    if against:
+        parts.append(f"Against it speaks {', '.join(against)}.")
+    if verdict.symptom.now is False and verdict.symptom.ever:
+        parts.append("The alert's own condition no longer holds.")
+    beside = [scored for scored in verdict.others if scored.decisive][:2]
+    for scored in beside:
+        account = scored.hypothesis.mechanism.account(scored.hypothesis, scene)
+        parts.append(f"Beside it, {scored.hypothesis.component.name} {account.did}: {account.because}.")
+    return "\n\n".join([" ".join(parts), NO_MODEL])
+
+
+def _impact(scene: Scene, verdict: Verdict, evidence: _Evidence) -> Impact:
+    """Confirmed only by what a result shows: the alert's metric, or the alert's own pods."""
+    told = verdict.symptom
+    for series in told.seen[:2]:
+        evidence.cite(series, quote(series.text), "supporting" if told.ever else "context")
+    unwell = _unwell(scene)
+    for pod in unwell[:2]:
+        evidence.cite(pod.row, quote(pod.row.text), "supporting")
+    focus = scene.focus.name
+    pods = scene.pods_of(focus) if focus else list(scene.pods.values())
+    scope = f"{len(unwell)} of {len(pods)} pods not healthy" if pods and unwell else ""
+    return Impact(
+        symptom_confirmed=bool(told.ever or unwell),
+        affected=focus or scene.subject.namespace or scene.subject.node,
+        scope=scope,
+        since=scene.subject.starts_at,
+    )
+
+
+def _unwell(scene: Scene) -> list[Pod]:
+    focus = scene.focus.name
+    pods = scene.pods_of(focus) if focus else list(scene.pods.values())
+    return [pod for pod in pods if not pod.healthy]
+
+
+def _chain(scene: Scene, verdict: Verdict, best: Scored, evidence: _Evidence) -> Iterator[Link]:
+    """From the cause outwards; each link rests on what was seen of its effect."""
+    before = best.hypothesis.component.name
+    for scored in verdict.explained[:4]:
+        hypothesis = scored.hypothesis
+        seen = evidence.of([*_some(hypothesis, "decisive"), *_some(hypothesis, "supporting")][:2], "supporting")
+        if not seen:
+            continue
+        account = hypothesis.mechanism.account(hypothesis, scene)
+        effect = f"{hypothesis.component.name} {account.did}"
+        yield Link(source=before, target=effect, relation="causes", evidence=seen)
+        before = effect
+
+
+def _ruled_out(verdict: Verdict, _scene: Scene, evidence: _Evidence) -> tuple[RuledOut, ...]:
+    """Near the alert first: that a distant workload is well is no news."""
+    told: list[RuledOut] = []
+    for scored in sorted(verdict.refuted, key=lambda s: -s.near):
+        hypothesis = scored.hypothesis
+        seen = _some(hypothesis, "contradicting")[:1]
+        title = f"{hypothesis.mechanism.title} ({hypothesis.component.name})"
+        told.append(RuledOut(hypothesis=title, why=seen[0].sign, evidence=evidence.of(seen, "context")))
+        if len(told) == MAX_RULED_OUT:
+            break
+    return tuple(told)
+
+
+def _changes(scene: Scene, component: str, onset: datetime | None, evidence: _Evidence) -> tuple[Change, ...]:
+    """Those of the component are suspected; a change after the onset can't be the cause."""
+    found = []
+    for change in changes(scene)[:MAX_CHANGES]:
+        for seen in change.seen[:2]:
+            evidence.cite(seen, quote(seen.text), "context")
+        late = change.at is not None and onset is not None and change.at > onset
+        relation = "unrelated" if late else "suspected" if change.workload == component else "unknown"
+        found.append(Change(at=change.at, what=f"{change.workload}: {change.what}", relation=relation))
+    return tuple(found)
+
+
+def _timeline(scene: Scene, verdict: Verdict, evidence: _Evidence) -> tuple[Moment, ...]:
+    moments: dict[tuple[datetime, str], Moment] = {}
+    hypotheses = [verdict.best, *verdict.explained] if verdict.best else []
+    for change in changes(scene)[:MAX_CHANGES]:
+        if change.at is not None:
+            seen = tuple(evidence.cite(one, quote(one.text), "context") for one in change.seen[:1])
+            what = f"{change.workload}: {change.what}"
+            moments[change.at, what] = Moment(at=change.at, what=what, evidence=seen)
+    for scored in hypotheses:
+        for finding in [*_some(scored.hypothesis, "decisive"), *_some(scored.hypothesis, "supporting")]:
+            at = finding.observation.at
+            if at is not None and finding.observation.fact is not Fact.CHANGE:
+                what = f"{scored.hypothesis.component.name}: {finding.sign}"
+                moments.setdefault((at, what), Moment(at=at, what=what, evidence=evidence.of([finding])))
+    return tuple(moments[key] for key in sorted(moments)[:MAX_MOMENTS])
+
+
+def _ordered(found: Iterable[NextStep]) -> tuple[NextStep, ...]:
+    """Read-only steps first."""
+    return tuple(sorted(found, key=lambda step: step.mutating))
+
+
+def _no_cause(scene: Scene, verdict: Verdict, toolbox: Toolbox, acts: Mapping[str, Act]) -> Draft:
+    evidence = _Evidence()
+    healthy = verdict.finding is Finding.NOT_AN_ISSUE
+    name = scene.focus.name or scene.subject.namespace or scene.subject.node or "the alert"
+    told = verdict.symptom
+    for series in told.seen[:3]:
+        evidence.cite(series, quote(series.text), "decisive" if healthy else "context")
+    pods = scene.pods_of(scene.focus.name) or list(scene.pods.values())
+    for pod in [pod for pod in pods if pod.healthy == healthy][:2]:
+        evidence.cite(pod.row, quote(pod.row.text), "supporting" if healthy else "context")
+    for scored in verdict.others[:2]:
+        evidence.of([*_some(scored.hypothesis, "decisive"), *_some(scored.hypothesis, "supporting")][:2])
+    if healthy:
+        past = "no longer holds" if told.ever else "never held in the window"
+        headline = f"{name} looks healthy: the alert's condition {past}"
+    else:
+        headline = f"No cause found for {name}" + ("" if _looked(scene) else ": no data source could be read")
+    return Draft(
+        finding="not_an_issue" if healthy else "inconclusive",
+        headline=_headline(headline, None),
+        body=_body(scene, verdict, _account_of_search(scene, verdict, healthy=healthy)),
+        impact=Impact(symptom_confirmed=False, affected=name) if healthy else _impact(scene, verdict, evidence),
+        ruled_out=_ruled_out(verdict, scene, evidence),
+        not_checked=_not_checked(scene, toolbox, acts),
+        recent_changes=_changes(scene, scene.focus.name, None, evidence),
+        timeline=_timeline(scene, verdict, evidence),
+        next_steps=() if healthy else _where_to_look(scene),
+        evidence=evidence.all,
+    )
+
+
+def _looked(scene: Scene) -> bool:
+    return any(reading.ref and reading.status in ("success", "no_data") for reading in scene.readings)
+
+
+def _account_of_search(scene: Scene, verdict: Verdict, *, healthy: bool) -> str:
+    read = [reading for reading in scene.readings if reading.ref and reading.status in ("success", "no_data")]
+    failed = sum(reading.status == "error" for reading in scene.readings)
+    searched = f"{len(read)} results were read" + (f", {failed} calls failed" if failed else "")
+    if healthy:
+        return f"{searched}: the alert's own metric is within its threshold, the pods are ready, nothing warns."
+    weak = [scored for scored in verdict.others if not scored.decisive][:2]
+    text = f"{searched}, and none of them shows a cause."
+    for scored in weak:
+        signs = ", ".join(dict.fromkeys(finding.sign for finding in scored.hypothesis.findings[:3]))
+        text += f" Too little to conclude from: {scored.hypothesis.component.name}, {signs}."
+    return text
+
+
+def _where_to_look(scene: Scene) -> tuple[NextStep, ...]:
+    """Where a person would go on."""
+    namespace = steps.flag(scene)
+    return (
+        steps.look("See which pods are not well", f"kubectl get pods{namespace or ' -A'}"),
+        steps.look("Read the latest events", f"kubectl get events{namespace or ' -A'} --sort-by=.lastTimestamp"),
+    )
+
+
+def _not_checked(scene: Scene, toolbox: Toolbox, acts: Mapping[str, Act]) -> tuple[NotChecked, ...]:
+    """Calls that failed, and the kinds of source there is no tool for."""
+    missing: dict[str, NotChecked] = {}
+    for reading in scene.readings:
+        if reading.status == "error" and reading.tool in acts:
+            what = _asked(reading)
+            missing.setdefault(what, NotChecked(what=what, reason=_reason(reading)))
+    used = set(acts.values())
+    kinds = (("Kubernetes objects", KUBERNETES), ("metrics", METRICS), ("stored logs", LOG_STORE | {Act.LOGS}))
+    for title, group in kinds:
+        if not toolbox.has(group) and not used & group:
+            missing[title] = NotChecked(what=f"{title}: no tool for them is configured", reason="no_access")
+    return tuple(missing.values())
+
+
+def _asked(reading: Reading) -> str:
+    words = " ".join(str(value)[:80] for value in reading.arguments.values())
+    return f"{reading.tool} {words}".strip()[:200]
+
+
+def _reason(reading: Reading) -> str:
+    return next((name for name, pattern in _REASONS if pattern.search(reading.body[:2_000])), "no_access")

@@ -1,0 +1,1 @@
+"""One mechanism of failure a module; `catalog.py` lists them."""

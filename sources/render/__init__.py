@@ -1,0 +1,1 @@
+"""From a report to what each system shows best."""

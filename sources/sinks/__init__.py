@@ -1,0 +1,1 @@
+"""Where a report goes when the alert came from a system without tickets."""

@@ -1,0 +1,1 @@
+"""Time series put into few words: statistics, change points, common labels."""

@@ -16,6 +16,7 @@ from agent.tools import Tool, compact_json
 
 UNREADABLE = "unreadable_arguments"  # the key under which text that is not JSON stays in the history, as legal JSON
 MAX_KEPT_CHARS = 2_000
+MAX_DEPTH = 32
 _NOTHING = ("", "null", "none")
 
 
@@ -23,7 +24,7 @@ def legal(arguments: Any) -> str:
     """Arguments as every provider takes them back: a JSON object. What can't be read is kept under one key."""
     value = _decoded(arguments)
     if isinstance(value, dict):
-        return arguments if isinstance(arguments, str) and _is_object(arguments) else compact_json(value)
+        return arguments if isinstance(arguments, str) and _is_object(arguments) else compactstrict_json(value)
     if value is None:
         return "{}"
     return compact_json({UNREADABLE: str(arguments)[:MAX_KEPT_CHARS]})
@@ -52,21 +53,34 @@ def _decoded(arguments: Any) -> Any:
     text = str(arguments).strip()
     if text.lower() in _NOTHING:
         return {}
-    value = _json(text)
+    value = strict_json(text)
     if isinstance(value, str):
-        value = _json(value)
+        value = strict_json(value)
     return value if isinstance(value, dict) else text
 
 
-def _json(text: str) -> Any:
+def strict_json(text: str) -> Any:
+    """The value of a JSON text; None when it is no JSON that any store and provider takes: not NaN, not too deep."""
     try:
-        return json.loads(text)
+        value = json.loads(text, parse_constant=_refuse)
     except (ValueError, RecursionError):
         return None
+    return value if _depth_within(value, MAX_DEPTH) else None
+
+
+def _refuse(constant: str) -> Any:
+    raise ValueError(constant)
+
+
+def _depth_within(value: Any, levels: int) -> bool:
+    if not isinstance(value, dict | list):
+        return True
+    inner = value.values() if isinstance(value, dict) else value
+    return levels > 0 and all(_depth_within(item, levels - 1) for item in inner)
 
 
 def _is_object(text: str) -> bool:
-    return isinstance(_json(text), dict)
+    return isinstance(strict_json(text), dict)
 
 
 def _where(value: Any) -> str:
@@ -77,7 +91,7 @@ def _where(value: Any) -> str:
         return f" ({error.msg} at character {error.pos})"
     except (ValueError, RecursionError):
         return ""
-    return " (JSON, but not an object)"
+    return " (not an object, or nested too deep)"
 
 
 def _shape(tool: Tool) -> str:
@@ -94,11 +108,11 @@ def _checked(value: Any, schema: Mapping[str, Any], key: str) -> Any:
     kind = schema.get("type")
     value = _coerced(value, kind) if isinstance(kind, str) else value
     if isinstance(kind, str) and not _is_a(value, kind):
-        raise ToolError(f"Not run: parameter {key!r} must be of type {kind}, not {compact_json(value)[:100]}.")
+        raise ToolError(f"Not run: parameter {key!r} must be of type {kind}, not {compactstrict_json(value)[:100]}.")
     allowed = schema.get("enum")
     if allowed and value not in allowed:
         raise ToolError(
-            f"Not run: parameter {key!r} must be one of {compact_json(allowed)}, not {compact_json(value)[:100]}."
+            f"Not run: parameter {key!r} must be one of {compact_json(allowed)}, not {compactstrict_json(value)[:100]}."
         )
     if isinstance(value, list) and isinstance(schema.get("items"), Mapping):
         return [_checked(item, schema["items"], f"{key}[{index}]") for index, item in enumerate(value)]
@@ -109,14 +123,14 @@ def _coerced(value: Any, kind: str) -> Any:
     """The same value in another notation, where nothing is lost; else the value as it was."""
     match kind:
         case "string" if isinstance(value, int | float):
-            return compact_json(value)
+            return compactstrict_json(value)
         case "integer" if isinstance(value, float) and value.is_integer():
             return int(value)
         case "integer" | "number" | "boolean" if isinstance(value, str):
-            decoded = _json(value.strip().lower())
+            decoded = strict_json(value.strip().lower())
             return decoded if _is_a(decoded, kind) else value
         case "array" | "object" if isinstance(value, str):
-            decoded = _json(value)
+            decoded = strict_json(value)
             if _is_a(decoded, kind):
                 return decoded
             return [value] if kind == "array" else value

@@ -65,7 +65,7 @@ def _nothing(progress: Progress, stop: Stop) -> Draft:
         f"- {call.ref} {call.tool} {call.status}" + (f": `{call.query[:160]}`" if call.query else "")
         for call in progress.ledger
     ]
-    failures = [f"- {model}: {error}" for model, error in progress.failed_models.items()]
+    failures = [f"- {model}: {error.removeprefix(f'{model}: ')}" for model, error in progress.failed_models.items()]
     parts = [f"No conclusion: {_WHY[stop]}."]
     parts += ["What was looked at:\n" + "\n".join(looked[:50])] if looked else []
     parts += ["Models that failed:\n" + "\n".join(failures)] if failures else []

@@ -31,6 +31,7 @@ from agent.report import (
     Run,
     Stop,
 )
+from agent.safeguards import publishable
 from agent.spill import Results
 from agent.tools import ResultStatus
 
@@ -164,8 +165,10 @@ def summary(case: Case) -> AlertSummary:
 def redacted(report: Report, redact: Callable[[str], str]) -> Report:
     """The report without secrets, in any of its texts; the placeholders in it are counted."""
     value = report.model_dump(mode="json", by_alias=True)
-    for name in value.keys() - {"schema_version", "outcome", "stop"}:
+    for name in value.keys() - {"schema_version", "outcome", "stop", "alert", "run"}:
         value[name] = _each_text(value[name], lambda text: redact(plain(text)))
+    for name in ("title", "url"):  # what identifies the alert stays as it is
+        value["alert"][name] = redact(plain(value["alert"][name]))
     hidden = {found for text in _texts(value) for found in PLACEHOLDER.findall(text)}
     value["checks"]["secrets_redacted"] = len(hidden)
     return Report.model_validate(value)
@@ -249,7 +252,8 @@ def _outcome(draft: Draft, weighed: Weighed, cause: bool, strange: bool) -> Outc
 
 
 def _headline(draft: Draft, strange: bool) -> str:
-    text = fold(draft.headline) or fold(draft.body) or "No conclusion"
+    texts = (fold(text) for text in (draft.headline, draft.body))
+    text = next((text for text in texts if publishable(text)), "No conclusion")
     if not strange:
         return shorten(text, MAX_HEADLINE_CHARS)
     return shorten(text, MAX_HEADLINE_CHARS - len(NOT_VERIFIED)) + NOT_VERIFIED

@@ -154,6 +154,7 @@ class LiteLLMModel:
 def _litellm() -> Any:
     """LiteLLM, set so that it does nothing but the call: no look-ups, callbacks, telemetry, debug output."""
     with _loading:
+        os.environ["LITELLM_LOG"] = "ERROR"  # at debug level it prints requests to standard output
         os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # else the import fetches a price table
         import litellm
 

@@ -14,7 +14,7 @@ from agent.case import Case
 from agent.core_tools import REPORT, core_tools
 from agent.deadline import Clock
 from agent.drafts import looks_like_draft
-from agent.ending import Ending
+from agent.ending import RULES, Ending
 from agent.errors import ContextOverflow, Permanent, Transient
 from agent.events import (
     Compacted,
@@ -33,7 +33,7 @@ from agent.progress import LAST_STEP, Progress
 from agent.prompt import first_messages
 from agent.report import Stop
 from agent.retrying import Patience, Retrying
-from agent.safeguards import flaw, legal_message, text_of
+from agent.safeguards import flaw, legal_message, publishable, text_of
 from agent.spill import Results
 from agent.toolbox import Toolbox
 from agent.tools import Tool
@@ -105,7 +105,7 @@ class Investigator:
         elif model is None:
             yield self._finish(case, progress, Stop.MODEL_FAILED)
         elif over := self._over(case, progress):
-            yield self._finish(case, progress, over)
+            yield from self._end(case, progress, over)
         elif limit := self._last_step(case, progress, reserve):
             yield limit
         else:
@@ -125,6 +125,16 @@ class Investigator:
         if progress.last_answered:
             return progress.limit
         return budget.exhausted(self._limits, progress.spent, case.deadline)
+
+    def _end(self, case: Case, progress: Progress, over: Stop) -> Iterator[Event]:
+        """Out of budget without an answer: the rules cost nothing, so they have the last word if they are at hand."""
+        rules = next((model for model in self._models if model.name == RULES), None)
+        if rules is None or progress.models[-1:] == [RULES] or RULES in progress.failed_models:
+            yield self._finish(case, progress, over)
+        elif progress.limit is None:
+            yield LimitReached(limit=over.value)
+        else:
+            yield from self._ask(case, progress, rules)
 
     def _last_step(self, case: Case, progress: Progress, reserve: float) -> Event | None:
         """Near a limit: say so once, then tell the model that its next reply is the last."""
@@ -165,7 +175,7 @@ class Investigator:
         text = text_of(reply.message.get("content"))
         names = self._toolbox.names()
         fault = "" if looks_like_draft(text) and reply.finish != "malformed" else flaw(text, reply.finish, names)
-        if not fault:
+        if not fault or (progress.nudges >= self._limits.nudges and publishable(text)):  # a cut answer is one
             return self._finish(case, progress, progress.limit or Stop.ANSWERED, text)
         if progress.last_answered:
             return self._finish(case, progress, progress.limit or Stop.ANSWERED, progress.last_text)

@@ -58,7 +58,7 @@ class Progress:
         self.overflows = 0  # in a row
         self.compacted_at = -1  # answers so far when the history was last made smaller
         self.failed_models: dict[str, str] = {}
-        self.models: list[str] = []  # that answered, each once
+        self.models: list[str] = []  # that answered, the last one last
         self.last_text = ""
         self.draft: dict[str, Any] | None = None
         self.repair_asked = False
@@ -115,8 +115,7 @@ class Progress:
         self.answered = self.step = event.step
         self.last_answered = self.last_notice
         self.overflows = 0
-        if event.model not in self.models:
-            self.models.append(event.model)
+        self.models = [*(name for name in self.models if name != event.model), event.model]
         calls = calls_of(event.message)
         text = text_of(event.message.get("content"))
         if publishable(text) and event.finish != "malformed":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -17,6 +18,7 @@ class Patience:
     """How often and how long. The count is per request: an earlier burst of refusals costs a later one nothing."""
 
     attempts: int = 8
+    share: float = 0.5  # of the time that is left; the rest is for the next model, or for an answer without one
     first_seconds: float = 1.0
     longest_seconds: float = 60.0
     sleep: Callable[[float], None] = time.sleep
@@ -47,13 +49,13 @@ class Retrying:
         return self.model.window_tokens
 
     def reply(self, messages: Sequence[Message], tools: Sequence[ToolSchema], *, deadline: Deadline) -> Reply:
-        attempt = 0
-        while True:
+        enough = deadline.within(deadline.remaining * self.patience.share)
+        for attempt in itertools.count(1):
             try:
                 return self.model.reply(messages, tools, deadline=deadline.within(self.call_seconds))
             except Transient as error:
-                attempt += 1
                 pause = self.patience.pause(attempt - 1, error.retry_after)
-                if attempt >= self.patience.attempts or pause >= deadline.remaining:
+                if attempt >= self.patience.attempts or pause >= enough.remaining:
                     raise
                 self.patience.sleep(pause)
+        raise AssertionError("unreachable")

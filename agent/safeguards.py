@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from agent.arguments import legal
+from agent.arguments import legal, strict_json
 from agent.model import Message, Reply, ToolCall
 from agent.plain import plain, well_formed
 from agent.toolbox import legal_name
@@ -121,10 +120,7 @@ def _json_value(text: str) -> Any:
         text = fenced.group(1).strip()
     if not text.startswith(("{", "[")):
         return None
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
+    return strict_json(text)
 
 
 def call_key(tool: str, params: Mapping[str, Any]) -> str:

@@ -21,7 +21,7 @@ def build_source(name: str, config: SourceConfig) -> Source:
 
             return PagerDuty(name, config)
         case AlertmanagerConfig():
-            from sources.alertmanager import Alertmanager
+            from sources.alertmanager.source import Alertmanager
 
             return Alertmanager(name, config)
         case _:

@@ -124,7 +124,7 @@ class LoopBuilder:
 
 def build_model(name: str, settings: ModelSettings) -> Model:
     if name == RULES:
-        from agent.rules import RulesAnalyst
+        from agent.rules.analyst import RulesAnalyst
 
         return RulesAnalyst()
     from agent.llm import LiteLLMModel

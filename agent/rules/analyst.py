@@ -14,7 +14,7 @@ from agent.rules.mechanisms.port import Mechanism
 from agent.rules.observe import acts_in, observe
 from agent.rules.prose import as_prose
 from agent.rules.scene import Scene
-from agent.rules.scoring import judge
+from agent.rules.scoring import judge, weigh
 from agent.rules.subject import read_subject
 from agent.rules.toolbox import REPORT, open_toolbox
 from agent.rules.transcript import CALL_ID_PREFIX, read_transcript
@@ -40,10 +40,11 @@ class RulesAnalyst:
         toolbox = open_toolbox(tools, hint=f"{subject.cluster}\n{subject.title}")
         acts = acts_in(transcript.readings, [str((tool.get("function") or {}).get("name", "")) for tool in tools])
         scene = Scene(subject, observe(transcript.readings, acts), transcript.readings)
+        scored = weigh(scene, self._mechanisms)
         may_ask = bool(tools) and deadline.remaining > NO_TIME_SECONDS
-        if may_ask and (calls := next_calls(scene, toolbox, transcript, self._mechanisms)):
+        if may_ask and (calls := next_calls(scene, toolbox, transcript, scored)):
             return _asking(calls, transcript.calls)
-        draft = write_draft(scene, judge(scene, self._mechanisms), toolbox, acts)
+        draft = write_draft(scene, judge(scene, scored), toolbox, acts)
         if not toolbox.can_report:
             return _answer(as_prose(draft))
         body = draft.model_dump(mode="json", by_alias=True, exclude_defaults=True)

@@ -138,11 +138,16 @@ def _body(scene: Scene, verdict: Verdict, first: str, against: tuple[str, ...] =
         parts.append(f"Against it speaks {', '.join(against)}.")
     if verdict.symptom.now is False and verdict.symptom.ever:
         parts.append("The alert's own condition no longer holds.")
-    beside = [scored for scored in verdict.others if scored.decisive][:2]
-    for scored in beside:
+    for scored in _beside(verdict):
         account = scored.hypothesis.mechanism.account(scored.hypothesis, scene)
         parts.append(f"Beside it, {scored.hypothesis.component.name} {account.did}: {account.because}.")
     return "\n\n".join([" ".join(parts), NO_MODEL])
+
+
+def _beside(verdict: Verdict) -> list[Scored]:
+    """What else is wrong: of each component the deepest cause."""
+    decisive = sorted((s for s in verdict.others if s.decisive), key=lambda s: s.hypothesis.mechanism.depth)
+    return list({scored.hypothesis.component: scored for scored in decisive}.values())[:2]
 
 
 def _impact(scene: Scene, verdict: Verdict, evidence: _Evidence) -> Impact:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from agent.rules.measures import MEASURES, known_metrics
 from agent.rules.mechanisms import looks
 from agent.rules.mechanisms.cpu_throttling import is_busy
-from agent.rules.mechanisms.port import Hypothesis, Mechanism, Want
+from agent.rules.mechanisms.port import Hypothesis, Want
 from agent.rules.names import is_label_value, is_object_name
 from agent.rules.observation import Fact, Thing
 from agent.rules.recovered import alert_condition
 from agent.rules.scene import Scene
-from agent.rules.scoring import score
+from agent.rules.scoring import Scored
 from agent.rules.toolbox import Act, Offered, Toolbox
 from agent.rules.transcript import Transcript, signature
 
@@ -36,15 +36,13 @@ class Planned:
     arguments: dict[str, Any]
 
 
-def next_calls(
-    scene: Scene, toolbox: Toolbox, transcript: Transcript, mechanisms: Iterable[Mechanism]
-) -> list[Planned]:
+def next_calls(scene: Scene, toolbox: Toolbox, transcript: Transcript, scored: Sequence[Scored]) -> list[Planned]:
     """Empty once there is nothing left to ask, or the bound is reached."""
     room = min(MAX_CALLS_A_ROUND, MAX_CALLS - transcript.calls)
     if transcript.rounds >= MAX_ROUNDS or room <= 0:
         return []
     planned: dict[str, Planned] = {}
-    for want in _wants(scene, toolbox, tuple(mechanisms)):
+    for want in _wants(scene, toolbox, scored):
         call = _call(want, toolbox)
         if call is not None and (key := signature(call.tool, call.arguments)) not in transcript.asked:
             planned.setdefault(key, call)
@@ -59,7 +57,7 @@ def _call(want: Want, toolbox: Toolbox) -> Planned | None:
     return Planned(tool=tool.name, arguments=arguments) if tool and arguments is not None else None
 
 
-def _wants(scene: Scene, toolbox: Toolbox, mechanisms: tuple[Mechanism, ...]) -> Iterator[Want]:
+def _wants(scene: Scene, toolbox: Toolbox, ranked: Sequence[Scored]) -> Iterator[Want]:
     """In order of worth; what was asked already is dropped by the caller."""
     yield from _surroundings(scene)
     yield from _metric_names(scene)
@@ -67,9 +65,6 @@ def _wants(scene: Scene, toolbox: Toolbox, mechanisms: tuple[Mechanism, ...]) ->
     yield from _stored_logs(scene, toolbox)
     yield from _named_objects(scene, toolbox)
     yield from _unhealthy(scene)
-    ranked = sorted(
-        (score(h, scene) for mechanism in mechanisms for h in mechanism.hypotheses(scene)), key=lambda s: -s.points
-    )
     followed: list[Hypothesis] = [scored.hypothesis for scored in ranked if scored.points > 0][:MAX_FOLLOWED]
     for hypothesis in followed:
         yield from hypothesis.mechanism.follow_ups(hypothesis, scene)

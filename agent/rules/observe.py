@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import lru_cache
 
 from agent.rules.names import is_object_name
 from agent.rules.observation import NOTHING, Fact, Observation, Thing
@@ -15,6 +17,7 @@ from agent.rules.reading.story import read_story
 from agent.rules.reading.tables import read_events, read_get, read_top, singular
 from agent.rules.toolbox import Act, acts_of
 from agent.rules.transcript import Reading
+from agent.tools import compact_json
 
 MAX_LINE_CHARS = 2_000
 MAX_BODY_CHARS = 1_000_000
@@ -34,8 +37,19 @@ def observe(readings: Sequence[Reading], acts: dict[str, Act]) -> tuple[Observat
         observation
         for reading in readings
         if reading.ref and (act := acts.get(reading.tool)) is not None
-        for observation in _read(reading, act)
+        for observation in _read_once(
+            act, reading.tool, compact_json(reading.arguments), reading.ref, reading.status, reading.query, reading.body
+        )
     )
+
+
+# Every turn of a run comes with all results before it; reading each of them once keeps a turn's cost to what is new.
+@lru_cache(maxsize=128)
+def _read_once(
+    act: Act, tool: str, arguments: str, ref: str, status: str, query: str, body: str
+) -> tuple[Observation, ...]:
+    given = json.loads(arguments)
+    return tuple(_read(Reading(tool=tool, arguments=given, ref=ref, status=status, query=query, body=body), act))
 
 
 def _bounded(reading: Reading) -> Reading:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -55,10 +55,15 @@ class Verdict:
     symptom: Symptom
 
 
-def judge(scene: Scene, mechanisms: Iterable[Mechanism]) -> Verdict:
-    """What is concluded from everything seen so far."""
-    scored = [score(hypothesis, scene) for mechanism in mechanisms for hypothesis in mechanism.hypotheses(scene)]
-    standing = sorted((s for s in scored if not s.refuted), key=lambda s: -s.points)
+def weigh(scene: Scene, mechanisms: Iterable[Mechanism]) -> tuple[Scored, ...]:
+    """Every hypothesis there is something to say for or against, the likeliest first."""
+    scored = (score(hypothesis, scene) for mechanism in mechanisms for hypothesis in mechanism.hypotheses(scene))
+    return tuple(sorted(scored, key=lambda s: -s.points))
+
+
+def judge(scene: Scene, scored: Sequence[Scored]) -> Verdict:
+    """What is concluded from everything seen so far; `scored` is what `weigh` gave."""
+    standing = [s for s in scored if not s.refuted]
     told = symptom(scene)
     candidates = [s for s in standing if _convicts(s, told, scene)]
     best = _deepest(candidates, scene)

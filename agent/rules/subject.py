@@ -163,7 +163,9 @@ def _from_words(part: str, words: str) -> str:
     if pattern is None:
         return ""
     accepts = is_label_value if part == "instance" else is_object_name
-    names = (match[1].rstrip(".-") for match in pattern.finditer(words))
+    # `pod shop/cart-0` names the namespace first; a slash after the word says so.
+    found = (match for match in pattern.finditer(words) if words[match.end(1) : match.end(1) + 1] != "/")
+    names = (match[1].rstrip(".-") for match in found)
     return next((name for name in names if name.lower() not in _ENGLISH and accepts(name)), "")
 
 

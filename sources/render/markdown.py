@@ -13,7 +13,9 @@ from sources.render.sections import Document, compose
 
 LIMIT = 60_000  # GitHub takes 65,536 characters
 NOTE = "**Truncated:** the whole report is in rootcaused."
-_SPECIAL = re.compile(r"([\\`*_\[\]{}()#!|~>+-])")
+# What is special anywhere in a line, and what is so only at its start.
+_SPECIAL = re.compile(r"[\\`*\[\]|~$]|(?<!\w)_|_(?!\w)")
+_LINE_START = re.compile(r"^(?:[-+>#=]|\d{1,9}(?=[.)]))")
 _URL_SAFE = re.compile(r"[()\[\]<>\s|`*_\\\"']")
 
 
@@ -36,9 +38,14 @@ def markdown(report: Report, limit: int = LIMIT, *, hosts: Collection[str] = (),
 def escaped(text: str, hosts: Collection[str] = ()) -> str:
     """Text that renders as itself: no markup, no HTML, no entity, no mention, no formula."""
     text = neutral(" ".join(text.split()), hosts)
-    text = text.replace("&", "&amp;").replace("<", "&lt;").replace("$", f"{BREAK}&#36;{BREAK}")
+    text = text.replace("&", "&amp;").replace("<", "&lt;")
     parts = re.split(r"(https?://\S+)", text)  # allowed links stay whole; all others were defanged
-    return "".join(_autolink(part) if index % 2 else _SPECIAL.sub(r"\\\1", part) for index, part in enumerate(parts))
+    text = "".join(_autolink(part) if index % 2 else _backslashed(part) for index, part in enumerate(parts))
+    return _LINE_START.sub(lambda found: f"{BREAK}{found[0]}", text)
+
+
+def _backslashed(text: str) -> str:
+    return _SPECIAL.sub(lambda found: f"\\{found[0]}", text)
 
 
 def _autolink(url: str) -> str:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+MAX_ITEMS = 15
 MAX_CODE_LINES = 60  # a longer one becomes several, so that truncation need not drop all of it
 
 Style = Literal["plain", "strong", "code"]
 _FENCE = re.compile(r"^\s{0,3}(`{3,}|~{3,})")
-_BULLET = re.compile(r"^\s*(?:[-*+]|\d{1,3}[.)])\s+(.*)$")
+_BULLET = re.compile(r"^\s*(?:[-*+]\s+|(\d{1,3}[.)]\s+))(.*)$")
 _HEADING = re.compile(r"^\s{0,3}#{1,6}\s+(.*)$")
 _INLINE = re.compile(r"\*\*(?P<strong>[^*\n]+)\*\*|`(?P<code>[^`\n]+)`")
 
@@ -45,6 +47,21 @@ Block = Paragraph | Bullets | Code
 
 def parse_prose(text: str) -> Iterator[Block]:
     """The blocks of `text`. Never fails: what is not understood is a paragraph; links and images stay plain text."""
+    for listed, blocks in itertools.groupby(_blocks(text), key=lambda block: isinstance(block, Bullets)):
+        if listed:
+            yield from bullets(item for block in blocks if isinstance(block, Bullets) for item in block.items)
+        else:
+            yield from blocks
+
+
+def bullets(items: Iterable[tuple[Span, ...]]) -> Iterator[Bullets]:
+    """One list, in parts when it is long: a cut falls between blocks."""
+    rest = iter(items)
+    while part := tuple(itertools.islice(rest, MAX_ITEMS)):
+        yield Bullets(part)
+
+
+def _blocks(text: str) -> Iterator[Block]:
     lines = iter(text.splitlines())
     waiting: list[str] = []
     for line in lines:
@@ -56,7 +73,7 @@ def parse_prose(text: str) -> Iterator[Block]:
             yield Paragraph((Span(heading[1].rstrip("# "), "strong"),))
         elif bullet := _BULLET.match(line):
             yield from _flush(waiting)
-            yield Bullets((spans(bullet[1]),))
+            yield Bullets((spans((bullet[1] or "") + bullet[2]),))
         elif line.strip():
             waiting.append(line.strip())
         else:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from agent.report import Evidence, NextStep, Outcome, Report, Stop
 from sources.port import marker
-from sources.render.prose import Block, Bullets, Code, Paragraph, Span, parse_prose
+from sources.render.prose import Block, Code, Paragraph, Span, bullets, parse_prose
 
 FOLD_CHARS = 900
 MAX_QUOTE_LINES = 12
@@ -253,8 +253,7 @@ def _evidence_hosts(report: Report) -> frozenset[str]:
 
 
 def _bullets(lines: Iterable[str]) -> tuple[Block, ...]:
-    items = tuple((Span(line),) for line in lines)
-    return (Bullets(items),) if items else ()
+    return tuple(bullets((Span(line),) for line in lines))
 
 
 def _refs(ids: tuple[str, ...]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from agent.report import NextStep
 from agent.rules.mechanisms import looks, steps
 from agent.rules.mechanisms.port import Account, Hypothesis, Match, Rule, Sign, Want
-from agent.rules.names import is_object_name
+from agent.rules.names import is_address, is_object_name
 from agent.rules.observation import NOTHING, Fact, Observation, Thing
 from agent.rules.scene import Scene, target
 
@@ -27,9 +27,18 @@ def _callee(observation: Observation, _match: Match, scene: Scene) -> Thing:
     return NOTHING if callee == scene.owner(observation.about) else callee
 
 
-def _none_ready(observation: Observation, _match: Match, _scene: Scene) -> bool:
+def _outside(observation: Observation, match: Match, scene: Scene) -> Thing:
+    """A host that is none of the cluster's: what callers say of it is all that can be known."""
+    callee = _callee(observation, match, scene)
+    return callee if callee.kind == "host" and not is_address(callee.name) else NOTHING
+
+
+def _none_ready(observation: Observation, _match: Match, scene: Scene) -> bool:
+    """Pods that were never placed are no account of themselves: why they wait is what has to be found."""
     ready, desired = observation.number("ready"), observation.number("desired")
-    return observation.about.kind != "replicaset" and ready == 0 and bool(desired)
+    pods = scene.pods_of(scene.owner(observation.about).name)
+    waiting = any(pod.status == "Pending" and not pod.node for pod in pods)
+    return observation.about.kind != "replicaset" and ready == 0 and bool(desired) and not waiting
 
 
 def _all_ready(observation: Observation, _match: Match, scene: Scene) -> bool:
@@ -50,7 +59,8 @@ def _scraped(observation: Observation, _match: Match, scene: Scene) -> Thing:
 
 def _tell(hypothesis: Hypothesis, scene: Scene) -> Account:
     callers = ", ".join(sorted(scene.callers.get(hypothesis.component.name, ()))[:3])
-    because = f"{callers} can't connect to it" if callers else "connections to it fail"
+    unready = any(finding.sign == UNREADY_SIGN for finding in hypothesis.findings)
+    because = UNREADY_SIGN if unready else f"{callers} can't connect to it" if callers else "connections to it fail"
     return Account(did="does not answer", because=because, trigger="dependency")
 
 
@@ -71,6 +81,8 @@ def _steps(hypothesis: Hypothesis, scene: Scene) -> list[NextStep]:
     ]
 
 
+UNREADY_SIGN = "none of its pods is ready"
+
 DEPENDENCY = Rule(
     name="dependency_down",
     title="a dependency does not answer",
@@ -83,7 +95,14 @@ DEPENDENCY = Rule(
             pattern=_UNREACHABLE,
             component=_callee,
         ),
-        Sign(name="none of its pods is ready", weight="decisive", facts=(Fact.WORKLOAD,), holds=_none_ready),
+        Sign(
+            name="a service outside the cluster does not answer",
+            weight="decisive",
+            facts=(Fact.LOG,),
+            pattern=_UNREACHABLE,
+            component=_outside,
+        ),
+        Sign(name=UNREADY_SIGN, weight="decisive", facts=(Fact.WORKLOAD,), holds=_none_ready),
         Sign(
             name="monitoring can't reach it",
             weight="supporting",

@@ -20,7 +20,11 @@ _PREDICATES = (
     ("volume_node", r"volume node affinity conflict", "its volume is tied to another node or zone"),
     ("cpu", r"Insufficient cpu", "no node has enough CPU left for its request"),
     ("memory", r"Insufficient memory", "no node has enough memory left for its request"),
-    ("resource", r"Insufficient [a-z0-9./-]{1,80}|Too many pods", "no node has enough of what it requests"),
+    (
+        "resource",
+        r"Insufficient (?!cpu|memory)[a-z0-9./-]{1,80}|Too many pods",
+        "no node has enough of what it requests",
+    ),
     (
         "anti_affinity",
         r"didn't match pod (?:anti-)?affinity rules|didn't satisfy existing pods anti-affinity",

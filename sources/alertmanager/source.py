@@ -14,7 +14,7 @@ from agent.alert import Alert, parse_time
 from agent.deadline import Deadline
 from agent.errors import Permanent, RootcausedError, Transient
 from agent.http import Http
-from sources.alertmanager_alerts import read
+from sources.alertmanager.alerts import read
 from sources.configs import AlertmanagerConfig
 from sources.port import Broken, Delivery, Malformed, Page, Unauthorised
 

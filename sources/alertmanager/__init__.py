@@ -1,0 +1,1 @@
+"""Prometheus Alertmanager: alerts in by API v2 and webhook v4."""

@@ -24,7 +24,7 @@ def legal(arguments: Any) -> str:
     """Arguments as every provider takes them back: a JSON object. What can't be read is kept under one key."""
     value = _decoded(arguments)
     if isinstance(value, dict):
-        return arguments if isinstance(arguments, str) and _is_object(arguments) else compactstrict_json(value)
+        return arguments if isinstance(arguments, str) and _is_object(arguments) else compact_json(value)
     if value is None:
         return "{}"
     return compact_json({UNREADABLE: str(arguments)[:MAX_KEPT_CHARS]})
@@ -108,11 +108,11 @@ def _checked(value: Any, schema: Mapping[str, Any], key: str) -> Any:
     kind = schema.get("type")
     value = _coerced(value, kind) if isinstance(kind, str) else value
     if isinstance(kind, str) and not _is_a(value, kind):
-        raise ToolError(f"Not run: parameter {key!r} must be of type {kind}, not {compactstrict_json(value)[:100]}.")
+        raise ToolError(f"Not run: parameter {key!r} must be of type {kind}, not {compact_json(value)[:100]}.")
     allowed = schema.get("enum")
     if allowed and value not in allowed:
         raise ToolError(
-            f"Not run: parameter {key!r} must be one of {compact_json(allowed)}, not {compactstrict_json(value)[:100]}."
+            f"Not run: parameter {key!r} must be one of {compact_json(allowed)}, not {compact_json(value)[:100]}."
         )
     if isinstance(value, list) and isinstance(schema.get("items"), Mapping):
         return [_checked(item, schema["items"], f"{key}[{index}]") for index, item in enumerate(value)]
@@ -123,7 +123,7 @@ def _coerced(value: Any, kind: str) -> Any:
     """The same value in another notation, where nothing is lost; else the value as it was."""
     match kind:
         case "string" if isinstance(value, int | float):
-            return compactstrict_json(value)
+            return compact_json(value)
         case "integer" if isinstance(value, float) and value.is_integer():
             return int(value)
         case "integer" | "number" | "boolean" if isinstance(value, str):

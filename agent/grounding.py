@@ -117,7 +117,8 @@ def ground(
     claimed = len(draft.causal_chain) + len(draft.timeline) + len(draft.ruled_out) + (draft.root_cause is not None)
     kept = len(causes) + len(chain) + len(timeline) + len(ruled_out)
     weighed = _weigh(evidence)
-    confidence = _confidence(weighed, evidence, record, bool(strange))
+    outcome = _outcome(draft, weighed, bool(causes), bool(strange))
+    confidence = _confidence(weighed, evidence, record, bool(strange), outcome)
     checks = Checks(
         claims_uncited=claimed - kept + bool(strange),
         quotes_failed=sum(bool(item.quote) and not item.verified for item in evidence),
@@ -126,7 +127,7 @@ def ground(
     report = Report(
         alert=summary(case),
         run=run,
-        outcome=_outcome(draft, weighed, bool(causes), bool(strange)),
+        outcome=outcome,
         confidence=confidence,
         headline=_headline(draft, bool(strange)),
         body=draft.body,
@@ -182,12 +183,10 @@ def _checked(identity: str, citation: Any, record: Record) -> Evidence:
     ref = citation.call.strip().upper()
     call = record.ledger.get(ref)
     quote = shorten(citation.quote.strip(), MAX_QUOTE_CHARS)
-    wanted = fold(quote.strip("…").removesuffix("...").removeprefix("..."))
     verified = (
         call is not None
         and call.status in (ResultStatus.SUCCESS, ResultStatus.NO_DATA)  # what failed shows nothing
-        and len(wanted) >= MIN_QUOTE_CHARS
-        and wanted in record.text(ref)
+        and _stands_in(quote, record.text(ref))
     )
     return Evidence(
         id=identity,
@@ -202,6 +201,12 @@ def _checked(identity: str, citation: Any, record: Record) -> Evidence:
         weight=citation.weight,
         verified=verified,
     )
+
+
+def _stands_in(quote: str, text: str) -> bool:
+    """Whether the text holds the quote, less the ellipses or quotation marks that models put around it."""
+    bare = fold(quote.strip("…").removesuffix("...").removeprefix("..."))
+    return any(len(form) >= MIN_QUOTE_CHARS and form in text for form in (bare, bare.strip("`\"'“”")))
 
 
 def _known(evidence: Iterable[Evidence]) -> dict[str, str]:
@@ -224,13 +229,16 @@ def _weigh(evidence: Iterable[Evidence]) -> Weighed:
     return Weighed(weights.count("decisive"), weights.count("supporting"), weights.count("contradicting"))
 
 
-def _confidence(weighed: Weighed, evidence: tuple[Evidence, ...], record: Record, strange: bool) -> Confidence:
+def _confidence(
+    weighed: Weighed, evidence: tuple[Evidence, ...], record: Record, strange: bool, outcome: Outcome
+) -> Confidence:
     """The table of the report format: the level is capped by what the evidence lacks."""
     basis = f"{weighed.decisive} decisive, {weighed.supporting} supporting, {weighed.contradicting} contradicting"
     calls = [record.ledger.get(item.call) for item in evidence if item.verified and item.weight == "decisive"]
     caps: list[tuple[Level, str, bool]] = [
         ("low", "no verified evidence", not weighed.any),
         ("low", "contradicting evidence", weighed.contradicting > 0),
+        ("low", "no cause was shown", outcome is Outcome.INCONCLUSIVE),
         ("medium", "no decisive evidence", weighed.decisive == 0),
         ("medium", "the headline names what no result shows", strange),
         ("medium", "data sources failed", bool(record.ledger.sources_failed())),

@@ -9,6 +9,7 @@ import time
 import urllib.parse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 import requests
@@ -24,6 +25,7 @@ MAX_BODY_BYTES = 20_000_000
 MAX_WORDS_CHARS = 300  # of an API's own error text
 READ_ATTEMPTS = 3
 FIRST_PAUSE_SECONDS = 0.2  # between attempts of a read; doubled each time
+MAX_WAIT_SECONDS = 86_400.0  # what a server may ask for at most
 MAX_PAUSE_SECONDS = 5.0  # a longer Retry-After is the caller's to schedule, not ours to sleep
 POOL_SIZE = 16  # the loop runs up to 16 calls at a time
 RETRIABLE = frozenset({408, 425, 429, 500, 502, 503, 504})
@@ -59,12 +61,24 @@ def retry_after(headers: Mapping[str, str], *, now: float | None = None) -> floa
     if not value:
         return None
     if value.isascii() and value.replace(".", "", 1).isdigit():
-        return float(value)
+        return min(float(value), MAX_WAIT_SECONDS)
+    at = _http_date(value)
+    if at is None:
+        return None
+    return min(max(0.0, at.timestamp() - (time.time() if now is None else now)), MAX_WAIT_SECONDS)
+
+
+def server_time(headers: Mapping[str, str]) -> datetime | None:
+    """The server's own clock, from its `Date` header; None when it sends none that can be read."""
+    return _http_date(headers.get("date", ""))
+
+
+def _http_date(value: str) -> datetime | None:
     try:
-        at = email.utils.parsedate_to_datetime(value).timestamp()
+        at = email.utils.parsedate_to_datetime(value)
+        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
     except (ValueError, TypeError, OverflowError):
         return None
-    return max(0.0, at - (time.time() if now is None else now))
 
 
 def _session() -> requests.Session:

@@ -103,7 +103,7 @@ class Investigator:
         elif progress.reply is not None:
             yield self._judge(case, progress, progress.reply)
         elif model is None:
-            yield self._finish(case, progress, Stop.MODEL_FAILED)
+            yield self._finish(case, progress, progress.limit or Stop.MODEL_FAILED)
         elif over := self._over(case, progress):
             yield from self._end(case, progress, over)
         elif limit := self._last_step(case, progress, reserve):
@@ -177,9 +177,7 @@ class Investigator:
         fault = "" if looks_like_draft(text) and reply.finish != "malformed" else flaw(text, reply.finish, names)
         if not fault or (progress.nudges >= self._limits.nudges and publishable(text)):  # a cut answer is one
             return self._finish(case, progress, progress.limit or Stop.ANSWERED, text)
-        if progress.last_answered:
-            return self._finish(case, progress, progress.limit or Stop.ANSWERED, progress.last_text)
-        if progress.nudges < self._limits.nudges:
+        if progress.nudges < self._limits.nudges and not progress.last_answered:
             message = {"role": "user", "content": NUDGE.format(flaw=fault)}
             return Nudged(step=progress.step, reason=fault, message=message)
         return ModelFailed(step=progress.step, model=reply.model, error=f"no usable answer: {fault}")

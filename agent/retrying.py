@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import random
 import time
 from collections.abc import Callable, Sequence
@@ -50,7 +49,9 @@ class Retrying:
 
     def reply(self, messages: Sequence[Message], tools: Sequence[ToolSchema], *, deadline: Deadline) -> Reply:
         enough = deadline.within(deadline.remaining * self.patience.share)
-        for attempt in itertools.count(1):
+        attempt = 0
+        while True:
+            attempt += 1
             try:
                 return self.model.reply(messages, tools, deadline=deadline.within(self.call_seconds))
             except Transient as error:
@@ -58,4 +59,3 @@ class Retrying:
                 if attempt >= self.patience.attempts or pause >= enough.remaining:
                     raise
                 self.patience.sleep(pause)
-        raise AssertionError("unreachable")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping
@@ -81,7 +82,7 @@ def flaw(text: str, finish: str, tools: Collection[str]) -> str:
         return "Your reply had no text."
     if is_call_shape(text, tools):
         return "You wrote a tool call as text. Use the tool-call interface."
-    if _json_value(text) is not None:
+    if _is_bare_json(text):
         return "You answered with bare JSON."
     if finish == "length":
         return "Your answer was cut at the output limit. Give a shorter one."
@@ -104,7 +105,7 @@ def is_call_shape(text: str, tools: Collection[str]) -> bool:
 
 def publishable(text: str) -> bool:
     """Whether a text may stand in a report: not blank, not bare JSON, not a call."""
-    return bool(text) and _json_value(text) is None and not is_call_shape(text, ())
+    return bool(text) and not _is_bare_json(text) and not is_call_shape(text, ())
 
 
 def json_object(text: str) -> dict[str, Any] | None:
@@ -115,12 +116,26 @@ def json_object(text: str) -> dict[str, Any] | None:
 
 def _json_value(text: str) -> Any:
     """The value of a text that is JSON (an object or an array) and nothing else; None for everything else."""
-    text = text.strip()
-    if fenced := _FENCE.match(text):
-        text = fenced.group(1).strip()
+    text = _unfenced(text)
+    return strict_json(text) if text.startswith(("{", "[")) else None
+
+
+def _is_bare_json(text: str) -> bool:
+    text = _unfenced(text)
     if not text.startswith(("{", "[")):
-        return None
-    return strict_json(text)
+        return False
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    except RecursionError:
+        return True
+    return True
+
+
+def _unfenced(text: str) -> str:
+    fenced = _FENCE.match(text.strip())
+    return (fenced.group(1) if fenced else text).strip()
 
 
 def call_key(tool: str, params: Mapping[str, Any]) -> str:

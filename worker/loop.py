@@ -86,7 +86,7 @@ class LoopBuilder:
 
     settings: Settings
     toolshed: Toolshed
-    redact: Callable[[str], str]
+    redactor: Callable[[], Callable[[str], str]]  # one a case: it remembers what it replaced
     results: Callable[[str], Results]
     spent_today: Callable[[], float] = lambda: 0.0
     _models: dict[str, Model] = field(default_factory=dict)

@@ -125,7 +125,7 @@ def build_daemon(settings: Settings, url: str) -> Daemon:
             sources=front.sources,
             destinations=destinations,
             run_loop=loop,
-            redact=loop.redact,
+            redactor=loop.redactor,
             limits=settings.limits,
         ),
         writer=WriteBack(store=store, destinations=destinations),
@@ -136,8 +136,13 @@ def build_loop(settings: Settings, **passed_in: Callable[..., object]) -> LoopBu
     from agent.redaction import Redactor
     from worker.loop import LoopBuilder, build_toolshed
 
-    redactor = Redactor(secrets_of(settings))
-    return LoopBuilder(settings=settings, toolshed=build_toolshed(settings), redact=redactor.redact, **passed_in)  # type: ignore[arg-type]
+    secrets = secrets_of(settings)
+    return LoopBuilder(
+        settings=settings,
+        toolshed=build_toolshed(settings),
+        redactor=lambda: Redactor(secrets).redact,
+        **passed_in,  # type: ignore[arg-type]
+    )
 
 
 def investigate_once(
@@ -158,7 +163,7 @@ def investigate_once(
         investigation=f"inv-{token_hex(6)}",
         started_at=datetime.now(UTC),
         deadline=Deadline.after(settings.limits.run_seconds),
-        redact=loop.redact,
+        redact=loop.redactor(),
     )
     for event in loop(case, []):
         on_event(event)

@@ -47,6 +47,8 @@ def test_an_object_is_read_also_when_it_was_encoded_twice(written: str) -> None:
         '{"ns":"a"}{"ns":"b"}',
         '"\\"{\\\\\\"ns\\\\\\":1}\\""',
         "[" * 9_999,
+        '{"ns":' * 40 + "1" + "}" * 40,
+        '{"ns": NaN}',
     ],
 )
 def test_what_is_not_one_object_is_not_run_and_the_schema_is_shown(written: str) -> None:

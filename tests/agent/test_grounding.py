@@ -55,6 +55,7 @@ def test_a_quote_is_searched_in_the_whole_result_with_white_space_folded() -> No
     assert not checked(a_draft(quote), shown).evidence[0].verified
     assert checked(a_draft(quote), shown, whole={"T1": f"the start only\n...\n{LOG_LINE}"}).evidence[0].verified
     assert checked(a_draft("…connection slots are reserved...")).evidence[0].verified
+    assert checked(a_draft('"FATAL: remaining connection slots"')).evidence[0].verified
 
 
 @pytest.mark.parametrize(
@@ -127,7 +128,7 @@ def weighted(*weights: str, **changes: Any) -> dict[str, Any]:
         (weighted("context"), "inconclusive", "low", "no verified evidence"),
         (weighted("decisive", finding="not_an_issue"), "not_an_issue", "high", ""),
         (weighted(finding="not_an_issue"), "inconclusive", "low", "no verified evidence"),
-        (weighted("decisive", finding="inconclusive"), "inconclusive", "high", ""),
+        (weighted("decisive", finding="inconclusive"), "inconclusive", "low", "no cause was shown"),
         (weighted("decisive", headline="payments-db lost 97 % of its slots"), "likely", "medium", "the headline names"),
     ],
 )

@@ -12,7 +12,7 @@ import pytest
 
 from agent.deadline import Deadline
 from agent.errors import Permanent, RootcausedError, Transient
-from agent.http import Http, Response, checked, retry_after
+from agent.http import MAX_WAIT_SECONDS, Http, Response, checked, retry_after, server_time
 from tests.support.http_server import HttpServer, Reply
 
 SECRET = "s3cr3t-token-value"
@@ -246,9 +246,22 @@ def test_an_html_error_page_is_left_out(server: HttpServer) -> None:
 @pytest.mark.parametrize(("value", "seconds"), [
     ("", None), ("7", 7.0), ("1.5", 1.5), ("soon", None), ("-3", None), ("٣", None),
     ("Thu, 01 Jan 1970 00:01:40 GMT", 90.0), ("Thu, 01 Jan 1970 00:00:00 GMT", 0.0),
+    ("9" * 400, MAX_WAIT_SECONDS), ("Fri, 31 Dec 9999 00:00:00 GMT", MAX_WAIT_SECONDS),
+    ("Thu, 01 Jan 1970 00:01:40 -0000", 90.0),
 ])  # fmt: skip
 def test_retry_after_is_seconds_or_a_date(value: str, seconds: float | None) -> None:
     assert retry_after({"retry-after": value}, now=10.0) == seconds
+
+
+@pytest.mark.parametrize(("value", "shown"), [
+    ("Mon, 03 Feb 2031 12:00:00 GMT", "2031-02-03T12:00:00+00:00"),
+    ("Mon, 03 Feb 2031 12:00:00 -0000", "2031-02-03T12:00:00+00:00"),
+    ("Mon, 03 Feb 2031 20:00:00 +0800", "2031-02-03T12:00:00+00:00"),
+    ("yesterday", "None"), ("", "None"),
+])  # fmt: skip
+def test_the_servers_clock_is_its_date_header_in_utc(value: str, shown: str) -> None:
+    at = server_time({"date": value})
+    assert (at.isoformat() if at else "None") == shown
 
 
 def test_each_client_has_its_own_pool(server: HttpServer) -> None:

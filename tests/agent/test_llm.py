@@ -246,8 +246,13 @@ def fresh() -> subprocess.CompletedProcess[str]:
     with OpenAIServer([{"text": "fine"}, {"status": 401, "error": "bad key sk-test-LEAK-1"}]) as server:
         return subprocess.run(
             [sys.executable, "-c", FRESH, server.base_url],
-            env={**os.environ, "LITELLM_LOG": "DEBUG"}, cwd=REPO, capture_output=True, text=True, timeout=50, check=True,
-        )  # fmt: skip
+            env={**os.environ, "LITELLM_LOG": "DEBUG"},
+            cwd=REPO,
+            capture_output=True,
+            text=True,
+            timeout=50,
+            check=True,
+        )
 
 
 def test_debug_settings_print_neither_key_nor_prompt(fresh: subprocess.CompletedProcess[str]) -> None:

@@ -366,6 +366,16 @@ def test_out_of_budget_the_rules_have_the_last_word() -> None:
     assert rules.requests[0].tools == ("report",)
 
 
+def test_a_last_reply_that_is_no_answer_ends_the_run_or_goes_to_the_rules() -> None:
+    events, model = run(says(""), says("never asked"), steps=1)
+    assert len(model.requests) == 1
+    assert (report_of(events).stop, report_of(events).outcome) == (Stop.STEP_LIMIT, Outcome.INCONCLUSIVE)
+    first = ScriptedModel([calls(ASK), says("")], name="first")
+    rules = ScriptedModel([calls(("report", a_draft()))], name="rules")
+    report = report_of(list(an_investigator(first, rules, tools=[a_tool()], steps=2).run(a_case())))
+    assert (report.stop, report.outcome) == (Stop.STEP_LIMIT, Outcome.CONFIRMED)
+
+
 def test_with_no_time_left_the_rules_still_report() -> None:
     first = ScriptedModel([says("never asked")], name="first")
     rules = ScriptedModel([calls(("report", a_draft()))], name="rules")

@@ -38,7 +38,7 @@ def test_the_system_prompt_is_small_and_knows_nothing_of_the_case() -> None:
 
 def test_only_enabled_toolsets_are_explained() -> None:
     system, _ = messages({"loki": "Start with a small window.", "prometheus": ""})
-    assert "Tools `loki`\nStart with a small window." in system
+    assert "On `loki`\nStart with a small window." in system
     assert "prometheus" not in system
 
 

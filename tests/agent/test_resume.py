@@ -138,7 +138,18 @@ def test_a_compaction_forced_by_a_refusal_is_not_repeated_on_resume() -> None:
 
 
 TEXTS = st.sampled_from(
-    ["", " ", "It is the disk.", "<think>hm", "<think>a</think>", '{"a": 1}', "[]", "```json\n{}\n```", "\ud800", "[" * 900 + "]" * 900]
+    [
+        "",
+        " ",
+        "It is the disk.",
+        "<think>hm",
+        "<think>a</think>",
+        '{"a": 1}',
+        "[]",
+        "```json\n{}\n```",
+        "\ud800",
+        "[" * 900 + "]" * 900,
+    ]
 )
 NAMES = st.sampled_from(["loki_query", "report", "read_result", "nope", "", "a b", "x" * 90])
 ARGUMENTS = st.sampled_from(
@@ -180,6 +191,33 @@ def test_whatever_a_model_does_the_run_ends_in_one_report_and_can_be_resumed(
     assert report_of(list(resumed.run(a_case(), stored(events[:cut])))).headline
     for answered, request in _turns(events):
         assert answered == request
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    script=st.lists(REPLIES, min_size=1, max_size=6),
+    share=st.floats(0, 1),
+    steps=st.integers(1, 6),
+    window=st.sampled_from([6_000, 128_000]),
+)
+def test_whatever_a_model_does_a_resumed_run_is_the_same_run(
+    script: list[Reply | Exception], share: float, steps: int, window: int
+) -> None:
+    def play_it(journal: Sequence[Event], results: MemoryResults) -> tuple[Any, list[ScriptedModel]]:
+        models = [scripted(script, window=window), scripted([asks("z"), says("Disk.")], "second", window)]
+        tools = [a_tool(answer=lambda arguments: ToolResult.success(f"{arguments['query']}\n{LONG}"))]
+        investigator = an_investigator(*models, tools=tools, results=results, steps=steps, result_tokens=600)
+        return investigator.run(a_case(), journal), models
+
+    run, whole_models = play_it((), MemoryResults())
+    whole = list(run)
+    results = MemoryResults()
+    run, before = play_it((), results)
+    prefix = list(islice(run, int(share * len(whole))))
+    run, after = play_it(stored(prefix), results)
+    rest = list(run)
+    assert report_of(rest) == report_of(whole)
+    assert sorted(asked(before) + asked(after)) == sorted(asked(whole_models))
 
 
 def _turns(events: Sequence[Event]) -> list[tuple[list[str], list[str]]]:

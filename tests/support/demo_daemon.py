@@ -22,7 +22,7 @@ def main(count: str, path: str) -> None:
         for one in session.get(f"{pagerduty['url']}/incidents", headers=headers).json()["incidents"]:
             current = session.get(f"{pagerduty['url']}/incidents/{one['id']}", headers=headers).json()["incident"]
             for number in range(int(count) if current["status"] == "triggered" else 0):
-                note = {"note": {"content": f"It is the disk.\n\nrootcaused:v1:inv-{number}"}}
+                note = {"note": {"content": f"\x1b[31mIt is the disk.\n\nrootcaused:v1:inv-{number}"}}
                 session.post(f"{pagerduty['url']}/incidents/{one['id']}/notes", json=note, headers=headers)
         for one in session.get(f"{alertmanager['url']}/api/v2/alerts").json():
             for number in range(int(count)):

@@ -64,7 +64,7 @@ def builder(*, spent: float = 0.0, **model: object) -> LoopBuilder:
     return LoopBuilder(
         settings=settings,
         toolshed=Toolshed(toolsets=()),
-        redact=str,
+        redactor=lambda: str,
         results=lambda investigation: MemoryResults(),
         spent_today=lambda: spent,
     )

@@ -8,21 +8,33 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from agent.errors import ConfigError
 
-STOP_SECONDS = 25.0  # more than the workers' own soft shutdown
+STOP_SECONDS = 40.0  # more than the 25 s in which the daemon ends all its processes in order
+FORCE_SECONDS = 2.0
 TAIL_LINES = 40
 
 
 class Child:
     """A process in a session of its own, so that it and what it started can be ended together."""
 
-    def __init__(self, name: str, arguments: Sequence[str], *, folder: Path, log: Path, piped: bool = False) -> None:
+    def __init__(
+        self,
+        name: str,
+        arguments: Sequence[str],
+        *,
+        folder: Path,
+        log: Path,
+        piped: bool = False,
+        stop_seconds: float = STOP_SECONDS,
+    ) -> None:
         self.name = name
         self.log = log
+        self._stop_seconds = stop_seconds
         with log.open("ab") as file:
             self._process = subprocess.Popen(
                 [sys.executable, *arguments],
@@ -58,18 +70,15 @@ class Child:
             return ""
 
     def stop(self) -> None:
-        """Ask it to end; after STOP_SECONDS, or when it left anything behind, end that by force."""
+        """Ask it to end; when it does not in time, or when it left anything behind, end that by force."""
         family = descendants(self.pid)
         if self.alive:
             self._process.send_signal(signal.SIGTERM)
             try:
-                self._process.wait(STOP_SECONDS)
+                self._process.wait(self._stop_seconds)
             except subprocess.TimeoutExpired:
                 self._process.kill()
-        for pid, started in family.items():
-            if _started(pid) == started:  # else it is gone, and its number may be somebody else's now
-                with contextlib.suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGKILL)
+        _end_by_force(family)
         self._process.wait()
         if self._process.stdout is not None:
             self._process.stdout.close()
@@ -88,6 +97,19 @@ def descendants(pid: int) -> dict[int, str]:
         found += mine
         ahead += mine
     return {one: _started(one) for one in found}
+
+
+def _end_by_force(family: dict[int, str]) -> None:
+    """Kill what is left and wait until it is gone, so that its files can be removed."""
+    until = time.monotonic() + FORCE_SECONDS
+    # A pid with another start time is somebody else's by now.
+    while left := [pid for pid, started in family.items() if started and _started(pid) == started]:
+        for pid in left:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        if time.monotonic() > until:
+            return
+        time.sleep(0.01)
 
 
 def _started(pid: int) -> str:

@@ -50,6 +50,9 @@ class World:
     def __post_init__(self) -> None:
         self._http = Http(base_url=self.address)
 
+    def close(self) -> None:
+        self._http.session.close()
+
     def tickets(self) -> list[Ticket]:
         return [
             Ticket(

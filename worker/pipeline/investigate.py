@@ -45,7 +45,7 @@ class Investigation:
     destinations: Mapping[str, Destination]
     run_loop: Investigates
     limits: Limits
-    redact: Callable[[str], str] = str
+    redactor: Callable[[], Callable[[str], str]] = lambda: str
     now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def run(self, key: str, generation: int) -> None:
@@ -117,7 +117,7 @@ class Investigation:
             ticket_context="" if journal else self._ticket_context(record.alert),
             prior=self._prior(claim),
             deadline=Deadline.after(self._seconds_left(claim)),
-            redact=self.redact,
+            redact=self.redactor(),
         )
         for event in self.run_loop(case, journal):
             self.store.append(claim, [event])

@@ -68,33 +68,35 @@ def _database(clock: Clock, full: float) -> Workload:
         pods=(pod(DB, only, 0, suffix="0", node="node-a3", created=clock.ago(days=21), cpu=((0.0, 0.9),)),),
         created=clock.ago(days=400),
         service_port=5432,
-        says=(
-            Saying(
-                texts=(
-                    "$t [71] LOG:  checkpoint complete: wrote 4127 buffers (25.2%); 0 WAL file(s) added, 0 removed",
-                ),
-                every=300,
-                until=full,
-            ),
-            Saying(
-                texts=(
-                    '$t [312] WARNING:  archiving write-ahead log file "0000000100000A2F000000C1" failed too many times, will try again later',
-                    "$t [312] LOG:  archive command failed with exit code 1",
-                ),
-                every=60,
-                since=clock.ago(hours=6),
-            ),
-            Saying(
-                texts=(
-                    '$t [4410] ERROR:  could not extend file "base/16401/24763": No space left on device',
-                    "$t [4410] HINT:  Check free disk space.",
-                    "$t [4410] STATEMENT:  INSERT INTO orders (id, customer_id, total) VALUES ($1, $2, $3)",
-                ),
-                every=4,
-                since=full,
-            ),
-        ),
+        says=_database_says(clock, full),
         spoken=(Spoken(after=2, text="$t [1] LOG:  database system is ready to accept connections"),),
+    )
+
+
+def _database_says(clock: Clock, full: float) -> tuple[Saying, ...]:
+    return (
+        Saying(
+            texts=("$t [71] LOG:  checkpoint complete: wrote 4127 buffers (25.2%); 0 WAL file(s) added, 0 removed",),
+            every=300,
+            until=full,
+        ),
+        Saying(
+            texts=(
+                '$t [312] WARNING:  archiving write-ahead log file "0000000100000A2F000000C1" failed too many times, will try again later',
+                "$t [312] LOG:  archive command failed with exit code 1",
+            ),
+            every=60,
+            since=clock.ago(hours=6),
+        ),
+        Saying(
+            texts=(
+                '$t [4410] ERROR:  could not extend file "base/16401/24763": No space left on device',
+                "$t [4410] HINT:  Check free disk space.",
+                "$t [4410] STATEMENT:  INSERT INTO orders (id, customer_id, total) VALUES ($1, $2, $3)",
+            ),
+            every=4,
+            since=full,
+        ),
     )
 
 

@@ -1,0 +1,41 @@
+"""Records, admissions and reports as plain JSON data, the same for the API and the command line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from worker.record import Admission, Record
+
+
+def summary(record: Record) -> dict[str, Any]:
+    """What a list shows of a record."""
+    return {
+        "key": record.key,
+        "source": record.source,
+        "state": record.state.value,
+        "reason": record.reason,
+        "title": record.alert.title,
+        "severity": record.alert.severity.value,
+        "outcome": record.outcome,
+        "confidence": record.confidence,
+        "investigation": record.investigation,
+        "generation": record.generation,
+        "url": record.url,
+        "updated_at": record.updated_at.isoformat(),
+    }
+
+
+def details(record: Record) -> dict[str, Any]:
+    """The whole record."""
+    return {**record.model_dump(mode="json"), "url": record.url, "seconds": record.seconds}
+
+
+def outcome(admission: Admission) -> dict[str, Any]:
+    return {
+        "key": admission.key,
+        "verdict": admission.verdict,
+        "state": admission.state.value,
+        "reason": admission.reason,
+        "generation": admission.generation,
+        "queued": admission.queued,
+    }

@@ -17,6 +17,7 @@ from typing import Any
 
 import yaml
 
+from sources.port import MARKER_PREFIX
 from tests.support.redis_process import RedisProcess
 from worker.redis_client import connect
 from worker.settings import RedisSettings
@@ -63,9 +64,9 @@ class Deployment:
 
     def start(self, *role: str) -> subprocess.Popen[bytes]:
         """A process of the daemon, in a process group of its own: `start("worker", "--role", "io")`."""
-        log = (self.folder / f"{'-'.join(role)}-{len(self.processes)}.log").open("wb")
         command = [sys.executable, "-m", "worker.cli.main", "--config", str(self.config_file), *role]
-        process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log, start_new_session=True)
+        with (self.folder / f"{'-'.join(role)}-{len(self.processes)}.log").open("wb") as log:
+            process = subprocess.Popen(command, cwd=ROOT, stdout=log, stderr=log, start_new_session=True)
         self.processes.append(process)
         return process
 
@@ -75,10 +76,10 @@ class Deployment:
         return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
 
     def notes(self, incident: str) -> list[dict[str, Any]]:
-        """The notes of a PagerDuty incident, as its API gives them."""
+        """Our notes on a PagerDuty incident, as its API gives them; people's are left out."""
         url = f"{self.world}/pagerduty/incidents/{incident}/notes"
         notes: list[dict[str, Any]] = get_json(url, Authorization=f"Token token={PAGERDUTY_TOKEN}")["notes"]
-        return notes
+        return [note for note in notes if MARKER_PREFIX in note["content"]]
 
     def incidents(self, source: str = "pagerduty") -> list[dict[str, Any]]:
         found: list[dict[str, Any]] = get_json(f"{self.world}/demo/incidents")["incidents"]

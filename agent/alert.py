@@ -82,6 +82,12 @@ class Alert(BaseModel):
             return text
         return f"{text[:MAX_BODY_CHARS]}\n[cut: {len(text)} characters in all]"
 
+    @field_validator("id", "url", "service", "fingerprint")
+    @classmethod
+    def _storable(cls, text: str) -> str:
+        """A lone surrogate can't be encoded, so the alert could never be recorded."""
+        return clean(text)
+
     @field_validator("labels", "annotations")
     @classmethod
     def _bounded_labels(cls, labels: dict[str, str]) -> dict[str, str]:
@@ -92,7 +98,10 @@ class Alert(BaseModel):
     @classmethod
     def _bounded_raw(cls, raw: dict[str, Any]) -> dict[str, Any]:
         size = len(json.dumps(raw, default=str))
-        return raw if size <= MAX_RAW_BYTES else {"cut": True, "bytes": size, "keys": sorted(map(str, raw))[:50]}
+        kept = raw if size <= MAX_RAW_BYTES else {"cut": True, "bytes": size, "keys": sorted(map(str, raw))[:50]}
+        text = json.dumps(kept, default=str, ensure_ascii=False)
+        storable: dict[str, Any] = json.loads(text.encode("utf-8", "replace"))  # lone surrogates become "?"
+        return storable
 
     @field_validator("starts_at", "ends_at", "updated_at")
     @classmethod

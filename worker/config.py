@@ -39,7 +39,7 @@ def find(given: Path | None, env: Mapping[str, str], places: tuple[Path, ...] = 
 
 
 def load(given: Path | None, env: Mapping[str, str]) -> Settings:
-    """The settings. With no file at all: the defaults. Raises `ConfigError`, one line a problem, each with its place."""
+    """The settings; with no file at all, the defaults. Raises `ConfigError`: one line a problem, with its place."""
     file = find(given, env)
     if file is None:
         return Settings(**_state(env))

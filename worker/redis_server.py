@@ -61,7 +61,7 @@ def executable(which: Callable[[str], str | None] = shutil.which, bundled: tuple
 
 
 def socket_path(state_dir: Path) -> Path:
-    """Where the server of this state directory listens. A path that is too long for a socket gets a short private one."""
+    """Where the server of this state directory listens; what is too long for a socket gets a short private path."""
     path = state_dir.absolute() / "redis" / "redis.sock"
     if len(os.fsencode(path)) <= MAX_SOCKET_PATH_BYTES:
         return path
@@ -77,7 +77,7 @@ def address(settings: Settings) -> str:
     """The address of the server that runs for these settings. Raises `ConfigError` when none does."""
     if not _answers(url(settings.state_dir)):
         raise ConfigError(
-            f"no Redis runs for the state directory {settings.state_dir}: start `rootcaused run` first, or set redis.url",
+            f"no Redis runs for the state directory {settings.state_dir}: start `rootcaused run`, or set redis.url",
             key="redis.url",
         )
     return url(settings.state_dir)

@@ -7,7 +7,6 @@ import logging
 import sys
 import threading
 import traceback
-import unicodedata
 from collections.abc import Callable, Mapping, MutableMapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TextIO
@@ -26,7 +25,6 @@ MAX_TRACEBACK_CHARS = 20_000
 SILENT = ("LiteLLM", "LiteLLM Router", "LiteLLM Proxy", "litellm")
 OURS = "rootcaused"
 SERVER = "uvicorn.error"  # says where it listens
-_ESCAPED = ("Cc", "Cf", "Cs", "Co", "Zl", "Zp")  # control, format (bidi, tags), surrogate, private, line separators
 
 
 class _Handler(logging.StreamHandler[TextIO]):
@@ -134,7 +132,7 @@ def _tidy(value: Any, redact: Redact) -> Any:
     if isinstance(value, _Traceback):
         return _Traceback(_ends(redact(value), MAX_TRACEBACK_CHARS))
     if isinstance(value, Mapping):
-        return {str(name): _tidy(item, redact) for name, item in value.items()}
+        return {redact(str(name)): _tidy(item, redact) for name, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
         return [_tidy(item, redact) for item in value]
     # Redacted before it is cut: half a secret would not be known again.
@@ -173,9 +171,7 @@ def _shown(value: Any) -> str:
 
 def escaped(text: str) -> str:
     """Characters that move the cursor, change the direction or don't show, as visible escapes."""
-    if text.isascii() and text.isprintable():
-        return text
-    return "".join(_visible(c) if unicodedata.category(c) in _ESCAPED else c for c in text)
+    return text if text.isprintable() else "".join(c if c.isprintable() else _visible(c) for c in text)
 
 
 def _visible(character: str) -> str:

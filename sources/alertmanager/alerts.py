@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -16,11 +17,15 @@ SERVICE_LABELS = (
     "service_name",
     "app",
     "app_kubernetes_io_name",
-    "job",
     "deployment",
+    "statefulset",
+    "daemonset",
     "component",
+    "job",
     "container",
 )
+# What these say of others carries their own name as `service` and `job`.
+EXPORTERS = re.compile(r"kube-state-metrics|node-exporter|cadvisor|kubelet|blackbox|pushgateway")
 SEVERITIES = {
     Severity.CRITICAL: ("critical", "crit", "page", "pager", "fatal", "emergency", "disaster", "p1", "sev1"),
     Severity.ERROR: ("error", "err", "major", "high", "urgent", "p2", "sev2"),
@@ -84,7 +89,7 @@ def _alert(source: str, item: object) -> Alert:
         body="\n".join(f"{name}: {value}" for name, value in annotations.items()),
         severity=_BY_WORD.get(labels.get("severity", labels.get("priority", "")).strip().lower(), Severity.UNKNOWN),
         status=Status.RESOLVED if resolved else Status.OPEN,
-        service=next((labels[name] for name in SERVICE_LABELS if labels.get(name)), ""),
+        service=_service(labels),
         labels=labels,
         annotations=annotations,
         starts_at=starts_at,
@@ -93,6 +98,11 @@ def _alert(source: str, item: object) -> Alert:
         fingerprint=fingerprint,
         raw=item,
     )
+
+
+def _service(labels: Mapping[str, str]) -> str:
+    named = [labels[name] for name in SERVICE_LABELS if labels.get(name)]
+    return next((name for name in named if not EXPORTERS.search(name)), named[0] if named else "")
 
 
 def _end(item: dict[str, Any], starts_at: datetime | None) -> datetime | None:

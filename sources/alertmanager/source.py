@@ -7,13 +7,12 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from agent.alert import Alert, parse_time
 from agent.deadline import Deadline
 from agent.errors import Permanent, RootcausedError, Transient
-from agent.http import Http
+from agent.http import Http, server_time
 from sources.alertmanager.alerts import read
 from sources.configs import AlertmanagerConfig
 from sources.port import Broken, Delivery, Malformed, Page, Unauthorised
@@ -184,11 +183,11 @@ def _age(member: Http, deadline: Deadline) -> timedelta | None:
     try:
         response = member.get("/api/v2/status", deadline=deadline)
         status = response.json()
-        now = parsedate_to_datetime(response.headers.get("date", ""))
-    except (RootcausedError, ValueError, TypeError):
+    except RootcausedError:
         return None
+    now = server_time(response.headers)
     started = parse_time(status.get("uptime")) if isinstance(status, dict) else None
-    return now - started if started else None
+    return now - started if now and started else None
 
 
 def _fresher(one: Alert, other: Alert) -> bool:

@@ -18,6 +18,8 @@ from agent.errors import Permanent, Transient
 from agent.http import MAX_BODY_BYTES, READ_SECONDS, Response, checked, retry_after
 from sources.configs import PagerDutyConfig
 
+MAX_TURN_SECONDS = 300.0  # to wait for the request before ours
+
 
 class _Client(pagerduty.RestApiV2Client):
     """Takes the address the configuration has already checked: the library refuses http, also on loopback."""
@@ -97,15 +99,17 @@ class PagerDutyApi:
     ) -> Response:
         """One request. Any status is a `Response`; network faults are `Transient`. Lists become `name[]` parameters."""
         what = f"{method} {self._url}{path}"
-        if deadline.passed:
-            raise Transient(f"{what}: no time left")
         options: dict[str, Any] = {"headers": {"Content-Type": "application/json"}}  # the spec wants it on GET too
         if params:
             options["params"] = {k: list(v) if isinstance(v, tuple) else v for k, v in params.items()}
         if payload is not None:
             options["json"] = dict(payload)
-        with self._lock:
+        if not self._lock.acquire(timeout=min(deadline.remaining, MAX_TURN_SECONDS)):
+            raise Transient(f"{what}: no time left")
+        try:
             reply = self._exchange(what, method, path, deadline, options)
+        finally:
+            self._lock.release()
         return Response(
             status=reply.status_code,
             headers={name.lower(): value for name, value in reply.headers.items()},
@@ -117,6 +121,8 @@ class PagerDutyApi:
     def _exchange(
         self, what: str, method: str, path: str, deadline: Deadline, options: dict[str, Any]
     ) -> httpx2.Response:
+        if deadline.passed:
+            raise Transient(f"{what}: no time left")
         client = self._client()
         client.timeout = min(READ_SECONDS, deadline.remaining)  # type: ignore[assignment]  # seconds; declared int
         self._turn.what, self._turn.deadline = what, deadline
@@ -154,4 +160,4 @@ def _tls() -> ssl.SSLContext:
 def rate_limit_reset(headers: Mapping[str, str]) -> float | None:
     """Seconds until PagerDuty takes requests again; a 429 may come without the header."""
     value = headers.get("ratelimit-reset", "").strip()
-    return float(value) if value.isascii() and value.isdigit() else retry_after(headers)
+    return retry_after({"retry-after": value}) if value else retry_after(headers)

@@ -71,7 +71,7 @@ def _alert(source: str, native: str, incident: dict[str, Any], details: Details)
         severity=_severity(incident, details),
         status=STATUSES.get(_text(incident.get("status")), Status.OPEN),
         service=_name(incident.get("service")),
-        labels={**details.labels, **{k: v for k, v in labels.items() if v}},
+        labels={**{k: v for k, v in labels.items() if v}, **details.labels},  # the monitor's own win: queries use them
         annotations={k: v for k, v in annotations.items() if v},
         starts_at=parse_time(incident.get("created_at")),
         ends_at=parse_time(incident.get("resolved_at")),

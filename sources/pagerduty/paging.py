@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Generator, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from agent.alert import parse_time
 from agent.deadline import Deadline
 from agent.errors import Transient
-from agent.http import Response
+from agent.http import server_time
 from sources.pagerduty.client import PagerDutyApi
 
 PAGE = 100  # the API's maximum
@@ -64,7 +63,7 @@ class Walk:
             raise Transient(f"pagerduty incidents: over {MAX_PAGES} pages")
         response = self.api.get("/incidents", params, deadline=self.deadline)
         if self.server_time is None:
-            self.server_time = date_of(response)
+            self.server_time = server_time(response.headers)
         body = response.json()
         incidents = body.get("incidents") if isinstance(body, dict) else None
         if not isinstance(incidents, list):
@@ -105,11 +104,3 @@ def window(since: datetime, until: datetime) -> dict[str, str]:
 def stamp(at: datetime) -> str:
     """Without an offset PagerDuty reads a time in the account's own zone."""
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def date_of(response: Response) -> datetime | None:
-    """The server's clock, from the `Date` header."""
-    try:
-        return parsedate_to_datetime(response.headers.get("date", "")).astimezone(UTC)
-    except (ValueError, TypeError):
-        return None

@@ -80,7 +80,9 @@ class PagerDuty:
             return None
         body = self._api.checked("GET", response).json()
         incident = body.get("incident") if isinstance(body, dict) else None
-        alert = read(self.name, incident, self._read_details(native_id, deadline))
+        details = self._read_details(native_id, deadline)
+        self._keep(native_id, details)
+        alert = read(self.name, incident, details)
         if isinstance(alert, Broken):
             raise Transient(f"pagerduty incident {native_id[:40]}: {alert.reason}")
         return alert
@@ -153,11 +155,14 @@ class PagerDuty:
         if next(reads, None) is None:
             return None
         details = self._read_details(native, deadline)
+        self._keep(native, details)
+        return details
+
+    def _keep(self, native: str, details: Details) -> None:
         if not details.problem:
             while len(self._details) >= MAX_DETAILS_KEPT:
                 self._details.pop(next(iter(self._details)))
             self._details[native] = details
-        return details
 
     def _read_details(self, native: str, deadline: Deadline) -> Details:
         """The alerts inside. They only enrich, so a failure is noted and costs nothing else."""

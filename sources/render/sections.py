@@ -225,7 +225,7 @@ def _footer(report: Report) -> Iterable[str]:
     if run.mode == "rules":
         yield "Rules analysis: no language model was used."
     else:
-        yield f"AI-generated analysis{_prefixed(' by ', run.model)}; check it before you act on it."
+        yield f"AI-generated analysis{_prefixed(' by ', _clip(run.model, 80))}; check it before you act on it."
     cost = "" if run.cost_usd is None else f", ${run.cost_usd:.2f}"
     tokens = f", {run.tokens_in:,} tokens in and {run.tokens_out:,} out" if run.tokens_in or run.tokens_out else ""
     yield f"{run.steps} steps, {run.tool_calls} tool calls{tokens}{cost}, {_duration(run.duration_s)}."
@@ -238,7 +238,7 @@ def _footer(report: Report) -> Iterable[str]:
     }
     if counted := ", ".join(f"{count} {what}" for what, count in failed.items() if count):
         yield f"Checks: {counted}."
-    yield f"Wrong or incomplete? Say so here, then run: rootcaused requeue {report.alert.key}"
+    yield f"Wrong or incomplete? Say so here, then run: rootcaused requeue {_clip(_one_line(report.alert.key), 120)}"
 
 
 def _evidence_hosts(report: Report) -> frozenset[str]:

@@ -388,3 +388,15 @@ def test_recorded_pushes_and_polls_give_the_same_keys(server: HttpServer, listed
     delivery = deliver(shared_file(f"{CAPTURED}/{hook}").read_bytes())
     assert delivery.alerts
     assert {alert.key for alert in delivery.alerts} <= keys
+
+
+@pytest.mark.parametrize(("labels", "service"), [
+    ({"job": "payments", "service": "pay"}, "pay"),
+    ({"job": "payments"}, "payments"),
+    ({"job": "kube-state-metrics", "deployment": "cart"}, "cart"),
+    ({"service": "prom-kube-state-metrics", "job": "kube-state-metrics", "container": "app"}, "app"),
+    ({"job": "node-exporter"}, "node-exporter"),
+    ({"alertname": "A"}, ""),
+])  # fmt: skip
+def test_the_service_is_who_the_alert_is_about(labels: dict[str, str], service: str) -> None:
+    assert deliver(group(pushed(labels=labels))).alerts[0].service == service

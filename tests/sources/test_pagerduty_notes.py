@@ -17,7 +17,7 @@ from tests.support.alerts import alert
 from tests.support.destination_contract import SOON, DestinationContract
 from tests.support.http_server import HttpServer, Reply
 from tests.support.inertness import assert_inert
-from tests.support.pagerduty_api import BOT, TOKEN, PagerDutyApiFake
+from tests.support.pagerduty_api import TOKEN, PagerDutyApiFake
 from tests.support.reports import report
 
 MARKER = "rootcaused:v1:0123456789abcdef"
@@ -176,7 +176,3 @@ def test_any_id_stays_one_part_of_the_path(native: str) -> None:
 
     assert _incident(native).count("/") == 2
     assert set(_incident(native)[11:]).isdisjoint("?#/ ")
-
-
-def test_the_author_of_the_fake_is_us() -> None:
-    assert BOT["id"] == "PBOT"

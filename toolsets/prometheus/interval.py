@@ -7,6 +7,7 @@ import re
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import timedelta
 
 from agent.deadline import Deadline
 from agent.errors import ToolError
@@ -67,6 +68,12 @@ def fitting(asked: object, window: Window, *, max_points: int, scrape: float | N
     else:
         used, why = scrape or wanted, "the scrape interval; there is nothing between"
     return Step(seconds=used, note=f"step {span(used)} was used instead of {span(wanted)}: {why}")
+
+
+def ending_on_a_step(window: Window, step: float) -> Window:
+    """The window from a little later on, so that its end is evaluated: the newest sample is what an alert is about."""
+    steps = math.floor(window.seconds / step + 1e-9)
+    return Window(start=window.end - timedelta(seconds=steps * step), end=window.end)
 
 
 def _round(seconds: float) -> float:

@@ -12,7 +12,7 @@ from toolsets import arguments as given
 from toolsets.connection import link, unhealthy
 from toolsets.prometheus.api import Answer, PrometheusApi, TooLargeError, read_series
 from toolsets.prometheus.explain import MetricNames, why_empty
-from toolsets.prometheus.interval import ScrapeInterval, fitting
+from toolsets.prometheus.interval import ScrapeInterval, ending_on_a_step, fitting
 from toolsets.series.statistics import Series
 from toolsets.series.text import Grid, as_value, instant_text, range_text
 from toolsets.timerange import Now, Window, around, moment, span, stamp, window
@@ -54,6 +54,7 @@ class Queries:
         look = window(arguments, context.alert, now=self._now())
         scrape = self._scrape.seconds(context.deadline)
         step = fitting(arguments.get("step"), look, max_points=self._max_points, scrape=scrape)
+        look = ending_on_a_step(look, step.seconds)
         shown, url = f"{_one_line(query)} {look} step {span(step.seconds)}", self._range_link(query, look)
         try:
             answer = self._api.query_range(query, window=look, step=step.seconds, deadline=context.deadline)

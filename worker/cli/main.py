@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import typer
@@ -48,9 +48,12 @@ app.add_typer(configuration.app, name="config")
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import version
+        from importlib.metadata import PackageNotFoundError, version
 
-        typer.echo(version("rootcaused"))
+        try:
+            typer.echo(version("rootcaused"))
+        except PackageNotFoundError:
+            typer.echo("unknown: run from a checkout that is not installed")
         raise typer.Exit
 
 
@@ -58,7 +61,7 @@ def _print_version(wanted: bool) -> None:
 def root(
     context: typer.Context,
     config: ConfigFile = None,
-    version: Annotated[
+    version: Annotated[  # noqa: ARG001  # its callback has acted already
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
@@ -69,13 +72,13 @@ def root(
         context.default_map = {**dict.fromkeys(COMMANDS, own), "config": below}
 
 
-def main() -> None:
-    """Run the command. Our own errors end in one plain line and the status they stand for."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command (by default that of the process) and exit. Our own errors end in one plain line and the status they stand for."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a terminal's encoding must not cost the output
     try:
-        app(prog_name="rootcaused")
+        app(args=arguments, prog_name="rootcaused")
     except RootcausedError as error:
         say(f"rootcaused: {error}")
         sys.exit(status_of(error))

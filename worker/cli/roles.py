@@ -31,7 +31,8 @@ class WorkerRole(StrEnum):
 def run(config: ConfigFile = None) -> None:
     """Run everything in one process tree.
 
-    Redis (unless redis.url is set), receiver, scheduler and workers. A process that dies is started again. SIGTERM ends all in order, within 25 seconds.
+    Redis (unless redis.url is set), receiver, scheduler and workers. A process that dies is started again.
+    SIGTERM ends all in order, within 25 seconds.
     """
     from worker.receiver import check_bind
 

@@ -7,10 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sources.render.inert import BREAK, allowed, neutral, visible
-from tests.support.inertness import assert_inert
+from tests.support.inertness import LIVE, assert_inert
 from tests.support.reports import HOSTILE
 
 HOSTS = frozenset({"grafana.example.org", "127.0.0.1:3000"})
+
+
+@pytest.mark.parametrize("name", LIVE)
+def test_the_check_itself_finds_hostile_text(name: str) -> None:
+    assert LIVE[name].search(HOSTILE)
 
 
 def test_the_whole_hostile_text_is_inert() -> None:

@@ -9,12 +9,15 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import structlog
+from billiard.process import active_children
 from celery import Celery, signals
+from celery.exceptions import Reject
 from kombu.entity import Queue
 from kombu.exceptions import OperationalError
 from redis import RedisError
 
 from agent.errors import Transient
+from worker.handover import HandOver, Handover, ask_later
 from worker.record import CRITICAL, DEFAULT, POLL, SWEEP, WRITEBACK
 from worker.redis_client import sentinel_password
 from worker.settings import Settings
@@ -51,7 +54,6 @@ def make_app(settings: Settings, url: str) -> Celery:
         task_publish_retry_policy={"max_retries": 2, "interval_start": 0, "interval_step": 0.5, "interval_max": 1},
         worker_max_tasks_per_child=settings.worker.max_tasks_per_child,
         worker_max_memory_per_child=settings.worker.max_memory_mb_per_child * 1_000,
-        worker_soft_shutdown_timeout=settings.worker.soft_shutdown_seconds,
         worker_enable_remote_control=False,  # its reply queues leave keys behind, and nothing here uses it
         worker_send_task_events=False,
         worker_hijack_root_logger=False,
@@ -120,21 +122,35 @@ class TaskFailed(Exception):
     """Raised out of a task in place of anything else, so that what crosses to the parent process always pickles."""
 
 
-def register(app: Celery, daemon: Callable[[], Any]) -> None:
+def register(app: Celery, daemon: Callable[[], Any], handover: Handover) -> None:
     """Define the tasks. `daemon()` gives this process's `worker.wiring.Daemon`, built after the fork."""
 
-    for verb in ("investigate", "write_back", "poll", "sweep"):
-        app.task(_task(verb, daemon), name=f"rootcaused.{verb}")
+    def investigate(key: str, generation: int) -> None:
+        with handover.allowed():
+            daemon().investigate(key, generation)
+
+    app.task(_task("investigate", investigate), name="rootcaused.investigate")
+    for verb in ("write_back", "poll", "sweep"):
+        app.task(_task(verb, _verb(verb, daemon)), name=f"rootcaused.{verb}")
 
 
-def _task(verb: str, daemon: Callable[[], Any]) -> Callable[..., None]:
+def _verb(verb: str, daemon: Callable[[], Any]) -> Callable[..., None]:
+    def act(*args: Any) -> None:
+        getattr(daemon(), verb)(*args)
+
+    return act
+
+
+def _task(verb: str, act: Callable[..., None]) -> Callable[..., None]:
     """Whatever happens is logged and leaves as a plain picklable error: MemoryError or SystemExit out of a task
     blocks a whole prefork pool, and many clients' exceptions can't be unpickled. The alert stays owed work."""
 
     def run(*args: Any) -> None:
         with structlog.contextvars.bound_contextvars(task=verb, args=list(args)):
             try:
-                getattr(daemon(), verb)(*args)
+                act(*args)
+            except HandOver:  # asked before the work began: the message goes back to its queue
+                raise Reject(requeue=True) from None
             except BaseException as error:
                 log.exception("task_crashed")
                 raise TaskFailed(f"{type(error).__name__}: {error}"[:500]) from None
@@ -164,10 +180,25 @@ def run_worker(settings: Settings, *, role: str = INVESTIGATE) -> int:
     def configure_logging(**_: Any) -> None:
         telemetry.configure(settings)
 
-    register(app, daemon)
+    handover = Handover()
+    register(app, daemon, handover)
     signals.setup_logging.connect(configure_logging, weak=False)
+    hand_over_on_shutdown(handover, settings.worker.soft_shutdown_seconds)
     consume(app, role, settings.worker.concurrency if role == INVESTIGATE else IO_CONCURRENCY)
     return 0
+
+
+def hand_over_on_shutdown(handover: Handover, seconds: float) -> None:
+    """On SIGTERM Celery waits for running tasks; after `seconds` they are asked to leave."""
+
+    def arm(**_: Any) -> None:
+        handover.arm()
+
+    def ask(**_: Any) -> None:
+        ask_later(lambda: [child.pid for child in active_children()], seconds)
+
+    signals.worker_process_init.connect(arm, weak=False)
+    signals.worker_shutting_down.connect(ask, weak=False)
 
 
 def consume(app: Celery, role: str, concurrency: int) -> None:

@@ -126,6 +126,22 @@ def test_a_flush_between_report_and_write_back_and_again_after_it(deployed: Depl
     assert answers(deployed, key) == 0  # nothing was paid for a second time
 
 
+def test_a_worker_told_to_stop_hands_over_at_once_and_the_attempt_does_not_count(deployed: Deployment) -> None:
+    _, key = only(deployed, "cart-api")
+    deployed.config |= {"limits": {"lease_seconds": 300}, "worker": {"soft_shutdown_seconds": 0.5}}
+    deployed.start("schedule")
+    deployed.start("worker", "--role", "io")
+    first = deployed.start("worker", "--role", "investigate")
+    eventually(lambda: answers(deployed, key) >= 2, "two model calls were answered")
+    deployed.start("worker", "--role", "investigate")
+    first.terminate()
+    assert first.wait(20) == 0
+    eventually(lambda: reached(deployed, key, State.WRITTEN), "the other worker finished it", 30)
+    found = record(deployed, key)
+    assert found is not None
+    assert found.attempts == 1
+
+
 def flush_and_restart(deployed: Deployment) -> None:
     deployed.redis.flush()
     deployed.redis.stop()

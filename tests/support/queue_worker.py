@@ -8,6 +8,7 @@ import sys
 
 import redis
 
+from worker.handover import Handover
 from worker.queue import INVESTIGATE, consume, make_app, register
 from worker.settings import Settings
 
@@ -44,7 +45,7 @@ class Daemon:
 def main(url: str) -> None:
     app = make_app(Settings(), url)
     daemons: dict[int, Daemon] = {}
-    register(app, lambda: daemons.setdefault(os.getpid(), Daemon(url)))
+    register(app, lambda: daemons.setdefault(os.getpid(), Daemon(url)), Handover())
     consume(app, INVESTIGATE, 2)
 
 

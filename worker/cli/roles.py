@@ -111,20 +111,15 @@ def _workers(file: Path | None) -> list[Role]:
 
 
 def _role(command: str, file: Path | None, role: WorkerRole | None = None) -> Role:
-    """The same program again. Celery takes SIGTERM as "finish your tasks first", which may take twenty minutes;
-    SIGQUIT gives them `worker.soft_shutdown_seconds` and hands back what is left."""
+    """The same program again."""
     import os
-    import signal
 
     from worker.cli.supervisor import Role
 
     where = ["--config", str(file.absolute())] if file else []
     words = [command, *where, *(["--role", role.value] if role else []), "--parent", str(os.getpid())]
-    return Role(
-        name=f"{command}-{role}" if role else command,
-        command=[sys.executable, "-m", "worker.cli.main", *words],
-        stop_signal=signal.SIGQUIT if role else signal.SIGTERM,
-    )
+    name = f"{command}-{role}" if role else command
+    return Role(name=name, command=[sys.executable, "-m", "worker.cli.main", *words])
 
 
 @contextmanager

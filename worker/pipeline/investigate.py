@@ -16,6 +16,7 @@ from agent.errors import Permanent, RootcausedError, Transient
 from agent.events import Event, Finished, ModelAnswered
 from agent.report import Related, Report
 from sources.port import Destination, Receipt, Source
+from worker.handover import HandOver
 from worker.pipeline.failure import failure_report
 from worker.pipeline.heartbeat import Heartbeat
 from worker.publisher import Publisher
@@ -59,6 +60,10 @@ class Investigation:
                 self._work(claim)
         except LeaseLost:
             log.warning("lease_lost", alert=key, stage="investigate")
+        except HandOver:
+            log.info("handed_over", alert=key)
+            self._hand_back(claim, "its worker stopped", delay=0)
+            self._publish_again(claim)
         except Transient as error:
             log.warning("investigation_postponed", alert=key, error=str(error))
             self._hand_back(claim, str(error))
@@ -180,11 +185,18 @@ class Investigation:
         except Transient as error:  # owed, so the scheduler publishes it
             log.warning("publish_failed", alert=claim.key, error=str(error))
 
-    def _hand_back(self, claim: Claim, reason: str) -> None:
+    def _hand_back(self, claim: Claim, reason: str, *, delay: float = GRACE_SECONDS) -> None:
+        """The attempt does not count: nothing was wrong with the alert."""
         try:
-            self.store.settle(claim, State.QUEUED, reason, delay=GRACE_SECONDS, keep_attempt=False)
+            self.store.settle(claim, State.QUEUED, reason, delay=delay, keep_attempt=False)
         except (LeaseLost, Transient) as error:  # the lease ends by itself, and the scheduler sees it
             log.warning("hand_back_failed", alert=claim.key, error=str(error))
+
+    def _publish_again(self, claim: Claim) -> None:
+        try:
+            self.publisher.investigate(claim.key, claim.record.generation, claim.record.queue)
+        except Transient as error:  # due at once, so the scheduler publishes it
+            log.warning("publish_failed", alert=claim.key, error=str(error))
 
 
 def finished(journal: list[Event]) -> Report | None:

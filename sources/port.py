@@ -81,8 +81,11 @@ class Source(Protocol):
         """Tickets for a sweep, in the system's own query language."""
         ...
 
-    def fetch(self, native_id: str, *, deadline: Deadline) -> Alert | None:
-        """The alert as it is now; None when the system no longer has it (for Alertmanager: resolved)."""
+    def fetch(self, native_id: str, *, deadline: Deadline, known: Alert | None = None) -> Alert | None:
+        """The alert as it is now; None when the system no longer has it (for Alertmanager: resolved).
+
+        `known` is the alert as it was seen last, for systems that can't look one up by its id.
+        """
         ...
 
     def related(self, alert: Alert, *, deadline: Deadline) -> str:

@@ -206,4 +206,4 @@ def consume(app: Celery, role: str, concurrency: int) -> None:
     queues = INVESTIGATE_QUEUES if role == INVESTIGATE else IO_QUEUES
     name = f"{role}-{os.getpid()}@%h"
     options = ["--without-gossip", "--without-mingle", "--without-heartbeat", "-O", "fair", "--loglevel", "WARNING"]
-    app.worker_main(["worker", "-Q", ",".join(queues), "-c", str(concurrency), "-n", name, *options])
+    app.worker_main(["--quiet", "worker", "-Q", ",".join(queues), "-c", str(concurrency), "-n", name, *options])

@@ -7,13 +7,15 @@ import hashlib
 import importlib
 import os
 import shutil
+import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Self
+from urllib.parse import quote
 
 import redis
 
@@ -23,6 +25,8 @@ from worker.settings import Settings
 MAX_SOCKET_PATH_BYTES = 100  # the kernel takes 107; the rest is left for what servers append
 START_SECONDS = 30.0  # a long append-only file takes its time to load
 STOP_SECONDS = 10.0
+# Not $TMPDIR: that may be too long itself, and differ between the daemon and a command that looks for its server.
+SHORT_PLACE = Path("/tmp")  # noqa: S108  # the folder inside is ours alone, see `_private`
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,27 +70,38 @@ def socket_path(state_dir: Path) -> Path:
     if len(os.fsencode(path)) <= MAX_SOCKET_PATH_BYTES:
         return path
     name = hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
-    return Path(tempfile.gettempdir()) / f"rootcaused-{os.getuid()}-{name}" / "redis.sock"
+    return SHORT_PLACE / f"rootcaused-{os.getuid()}-{name}" / "redis.sock"
 
 
 def url(state_dir: Path) -> str:
-    return f"unix://{socket_path(state_dir)}"
+    return f"unix://{quote(str(socket_path(state_dir)))}"
 
 
 def address(settings: Settings) -> str:
-    """The address of the server that runs for these settings. Raises `ConfigError` when none does."""
-    if not _answers(url(settings.state_dir)):
-        raise ConfigError(
+    """The address of the server that runs for these settings. Raises `NotRunning` when none does."""
+    try:
+        runs = _answers(url(settings.state_dir))
+    except redis.BusyLoadingError:
+        runs = True
+    if not runs:
+        raise NotRunning(
             f"no Redis runs for the state directory {settings.state_dir}: start `rootcaused run`, or set redis.url",
             key="redis.url",
         )
     return url(settings.state_dir)
 
 
+class NotRunning(ConfigError):
+    """Raised when no server of our own runs: start one, or name another; it may be back in a moment."""
+
+
 class RedisServer:
     """One server a state directory, with an append-only file, on a unix socket that only this user may open.
 
-    Use it in a `with`. When one already runs there, it is shared and left running at the end.
+    Use it in a `with`. Two locks tell three cases apart: `owner` is held by the process that will end the server,
+    `lock` by the server itself (it inherits it, so it holds for exactly as long as the server lives).
+    Neither held: we start one. Both: it is shared, and left running at the end. Only `lock`: its owner was killed,
+    so we take it over.
     """
 
     def __init__(self, state_dir: Path, *, find: Callable[[], str] = executable) -> None:
@@ -95,7 +110,9 @@ class RedisServer:
         self.url = url(state_dir)
         self._find = find
         self._process: subprocess.Popen[bytes] | None = None
+        self._owner: IO[str] | None = None
         self._lock: IO[str] | None = None
+        self._adopted: int | None = None
 
     def __enter__(self) -> Self:
         self.start()
@@ -107,30 +124,41 @@ class RedisServer:
     @property
     def pid(self) -> int | None:
         """The server's process id, if it is ours."""
-        return self._process.pid if self._process else None
+        return self._process.pid if self._process else self._adopted
 
     def start(self) -> None:
         """Returns when the server answers. Raises `ConfigError` when there is none or it does not start."""
         for folder in (self.folder, self.socket.parent):
             _private(folder)
-        if not self._take_lock():
-            if _wait(self.url, START_SECONDS, lambda: True):
-                return
-            raise ConfigError(f"another process holds {self.folder} but its Redis does not answer", key="state_dir")
-        self.socket.unlink(missing_ok=True)  # left over from a server that was killed
-        log = (self.folder / "redis.log").open("ab")
-        self._process = subprocess.Popen(
-            [self._find(), *_options(self.folder, self.socket)],
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=log,
-            start_new_session=True,  # Ctrl-C in a terminal must reach it last
-            # Held as long as the server lives: were we killed, no second server may open the same file.
-            pass_fds=(self._lock.fileno(),) if self._lock else (),
-        )
-        log.close()
-        if not _wait(self.url, START_SECONDS, self._alive):
+        try:
+            self._start()
+        except ConfigError:
             self.stop()
+            raise
+
+    def _start(self) -> None:
+        self._owner = self._owner or self._taken("owner")
+        self._lock = self._taken("lock")
+        if self._lock is None:
+            self._join()
+            return
+        self.socket.unlink(missing_ok=True)  # left over from a server that was killed
+        command = [self._find(), *_options(self.folder, self.socket)]
+        log = (self.folder / "redis.log").open("ab")
+        try:
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,  # Ctrl-C in a terminal must reach it last
+                pass_fds=(self._lock.fileno(),),  # were we killed, no second server may open the same file
+            )
+        except OSError as error:
+            raise ConfigError(f"{command[0]} can't be started: {error.strerror}", key="redis.url") from error
+        finally:
+            log.close()
+        if not _wait(self.url, START_SECONDS, self._alive):
             tail = (self.folder / "redis.log").read_text(errors="replace")[-300:]
             raise ConfigError(f"the Redis server did not start: {tail.strip()}", key="state_dir")
 
@@ -143,23 +171,49 @@ class RedisServer:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
-            self._process = None
-        if self._lock is not None:
-            self._lock.close()
-            self._lock = None
+        if self._adopted is not None:
+            self._end_adopted(self._adopted)
+        if self.pid is not None and self.socket.parent != self.folder:
+            with suppress(OSError):  # the short place; another server may have put its socket there by now
+                self.socket.parent.rmdir()
+        self._process = self._adopted = None
+        for lock in (self._lock, self._owner):
+            if lock is not None:
+                lock.close()
+        self._lock = self._owner = None
+
+    def _join(self) -> None:
+        """Share the server that runs here; it becomes ours when nobody else owns it. Raises `ConfigError`."""
+        if not _wait(self.url, START_SECONDS, lambda: True):
+            raise ConfigError(f"another process holds {self.folder} but its Redis does not answer", key="state_dir")
+        if self._owner is not None:
+            with redis.Redis.from_url(self.url, socket_timeout=2) as client:
+                self._adopted = int(client.info("server")["process_id"])
+
+    def _end_adopted(self, pid: int) -> None:
+        """It is no child of ours, so its end shows in the lock alone; while that is held, the pid is still its own."""
+        for number in (signal.SIGTERM, signal.SIGKILL):
+            deadline = time.monotonic() + STOP_SECONDS
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
+            while (lock := self._taken("lock")) is None and time.monotonic() < deadline:
+                time.sleep(0.02)
+            if lock is not None:
+                lock.close()
+                return
 
     def _alive(self) -> bool:
         return self._process is not None and self._process.poll() is None
 
-    def _take_lock(self) -> bool:
-        lock = (self.folder / "lock").open("w")
+    def _taken(self, name: str) -> IO[str] | None:
+        """The lock of that name, held until it is closed; None when somebody else holds it."""
+        lock = (self.folder / name).open("w")
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             lock.close()
-            return False
-        self._lock = lock
-        return True
+            return None
+        return lock
 
 
 def _options(folder: Path, socket: Path) -> list[str]:
@@ -189,17 +243,26 @@ def _private(folder: Path) -> None:
 
 
 def _wait(address: str, seconds: float, alive: Callable[[], bool]) -> bool:
+    """Whether it answers in time; the time to load a long append-only file does not count."""
     deadline = time.monotonic() + seconds
-    while time.monotonic() < deadline and alive():
-        if _answers(address):
-            return True
+    while alive():
+        try:
+            if _answers(address):
+                return True
+        except redis.BusyLoadingError:
+            deadline = time.monotonic() + seconds
+        if time.monotonic() > deadline:
+            return False
         time.sleep(0.02)
     return False
 
 
 def _answers(address: str) -> bool:
+    """Raises `redis.BusyLoadingError` while its file is being read."""
     try:
         with redis.Redis.from_url(address, socket_timeout=2, socket_connect_timeout=2) as client:
             return bool(client.ping())
+    except redis.BusyLoadingError:
+        raise
     except redis.RedisError:
         return False

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from deploy.demo.exchange import Reply, Request, whole
-from deploy.demo.promql.evaluator import SCRAPE_SECONDS, Database, Series, instant, latest, over_range
+from deploy.demo.promql.evaluator import SCRAPE_SECONDS, Database, Series, existed, instant, over_range
 from deploy.demo.promql.functions import Sample
 from deploy.demo.promql.lexer import seconds
 from deploy.demo.promql.parser import parse
@@ -18,6 +18,7 @@ from deploy.demo.promql.values import Key
 from deploy.demo.scene import rfc3339
 from deploy.demo.tickets import Ticket, Tickets
 
+HOUR_SECONDS = 3_600.0
 STATUS = {
     "buildinfo": {
         "version": "3.8.0",
@@ -109,7 +110,8 @@ class Prometheus:
             if not isinstance(node, Selector) or node.seconds is not None:
                 raise QueryError("match[] must be a series selector")
             found |= {id(one): one for one in self._database.select(node.matchers)}
-        return [one for one in found.values() if latest(one, end) is not None]
+        start = min(end, _time(request.one("start"), "start", end - HOUR_SECONDS))
+        return [one for one in found.values() if existed(one, start, end)]
 
     def _limited(self, request: Request, items: list[Any]) -> list[Any]:
         limit = whole(request.one("limit"), 0)

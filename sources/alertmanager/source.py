@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hmac
 import json
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
@@ -18,6 +19,9 @@ from sources.configs import AlertmanagerConfig
 from sources.port import Broken, Delivery, Malformed, Page, Unauthorised
 
 PAGE = 100
+MAX_PLACES = 3  # queries for what fires beside an alert
+MAX_MATCHER_CHARS = 2_000  # of one request
+_NAME = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")  # a label outside this can't be matched on by older versions
 RESTART_GRACE = timedelta(minutes=3)  # Prometheus sends what is firing again within about a minute
 SELECTED = [("active", "true"), ("silenced", "false"), ("inhibited", "false"), ("unprocessed", "true")]
 
@@ -46,12 +50,13 @@ class Alertmanager:
             if left <= 0:
                 return
 
-    def fetch(self, native_id: str, *, deadline: Deadline) -> Alert | None:
+    def fetch(self, native_id: str, *, deadline: Deadline, known: Alert | None = None) -> Alert | None:
         """The alert when it is still listed, silenced or not; None when it is resolved.
 
+        Its labels narrow the list to it, which else is read whole: there is no look-up by fingerprint.
         Alerts are in memory only, so a list that lacks it soon after a restart proves nothing: `Transient`.
         """
-        alerts, _ = self._united([], deadline)
+        alerts, _ = self._united(_narrowed(known.labels) if known else [], deadline)
         if native_id in alerts:
             return alerts[native_id]
         if self._restarted(deadline):
@@ -60,10 +65,13 @@ class Alertmanager:
 
     def related(self, alert: Alert, *, deadline: Deadline) -> str:
         """Other alerts that fire now and share a label that says where: at most 20, one a line."""
-        alerts, _ = self._united(SELECTED, deadline)
+        places = [name for name in _PLACES if name in alert.labels]
+        alerts: dict[str, Alert] = {}
+        for name in places[:MAX_PLACES]:
+            alerts |= self._united([*SELECTED, *_narrowed({name: alert.labels[name]})], deadline)[0]
         lines = []
         for other in alerts.values():
-            shared = [name for name in _PLACES if name in alert.labels and alert.labels[name] == other.labels.get(name)]
+            shared = [name for name in places if alert.labels[name] == other.labels.get(name)]
             if shared and other.key != alert.key:
                 lines.append(
                     f"- {other.title[:200]} (same {', '.join(shared)}; {other.severity}; since {other.starts_at})"
@@ -135,7 +143,18 @@ class Alertmanager:
         return bool(ages) and max(ages) < RESTART_GRACE
 
 
-_PLACES = ("namespace", "service", "job", "app", "instance", "node", "pod", "deployment")
+_PLACES = ("service", "instance", "node", "pod", "deployment", "app", "namespace", "job")  # the narrowest first
+
+
+def _narrowed(labels: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Matchers that select these labels: the shortest that fit a request line."""
+    matchers = sorted((f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in labels.items()), key=len)
+    kept, room = [], MAX_MATCHER_CHARS
+    for matcher in matchers:
+        room -= len(matcher)
+        if room >= 0 and _NAME.fullmatch(matcher.partition("=")[0]):
+            kept.append(("filter", matcher))
+    return kept
 
 
 def split_matchers(query: str) -> tuple[str, ...]:

@@ -73,7 +73,13 @@ class PagerDuty:
             if left <= 0:
                 return
 
-    def fetch(self, native_id: str, *, deadline: Deadline) -> Alert | None:
+    def fetch(
+        self,
+        native_id: str,
+        *,
+        deadline: Deadline,
+        known: Alert | None = None,  # noqa: ARG002 - incidents have a look-up by id
+    ) -> Alert | None:
         """The incident as it is now, with what its alerts say."""
         response = self._api.send("GET", _incident(native_id), deadline=deadline)
         if response.status == 404:

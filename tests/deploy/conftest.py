@@ -100,6 +100,6 @@ def fresh(tmp_path: Path) -> Iterator[Client]:
 
 @pytest.fixture(scope="session")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
-    """A world that is only read."""
+    """A world that is only read (and reading an incident settles the blip: tests that do so take `fresh`)."""
     with running(tmp_path_factory.mktemp("world"), Clock()) as client:
         yield client

@@ -18,8 +18,8 @@ SECONDS = 20.0
 
 
 @pytest.fixture
-def settings(world):
-    return Settings.model_validate(configuration(world.world.address, Path("/nonexistent"), 8080, "rules"))
+def settings(fresh):
+    return Settings.model_validate(configuration(fresh.world.address, Path("/nonexistent"), 8080, "rules"))
 
 
 @pytest.mark.parametrize("name", ["pagerduty", "alertmanager"])

@@ -55,6 +55,18 @@ def test_series_labels_and_values_are_found_by_selector(world):
     assert len(world.get(f"{PROM}/label/__name__/values?limit=3")["data"]) == 3
 
 
+def test_a_pod_that_is_gone_is_listed_for_the_time_it_was_there(world):
+    selector = 'kube_pod_info{namespace="shop"}'
+    path = f"{PROM}/series?match[]={quote(selector)}"
+    before, now = (BEGAN - 7_200, BEGAN - 3_600), (BEGAN - 600, BEGAN)
+    pods = [
+        {one["pod"] for one in world.get(f"{path}&start={start}&end={end}")["data"] if "cart" in one["pod"]}
+        for start, end in (before, now)
+    ]
+    assert [len(found) for found in pods] == [3, 3]
+    assert not pods[0] & pods[1]
+
+
 def test_rules_fire_for_what_is_open(world):
     [group] = world.get(f"{PROM}/rules")["data"]["groups"]
     assert len(group["rules"]) == 12

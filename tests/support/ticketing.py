@@ -32,7 +32,7 @@ class FakeTickets:
     def search(self, query: str, *, limit: int, deadline: Deadline) -> Iterator[Page]:
         yield Page(alerts=tuple(alert for alert in self.alerts.values() if query in alert.title)[:limit])
 
-    def fetch(self, native_id: str, *, deadline: Deadline) -> Alert | None:
+    def fetch(self, native_id: str, *, deadline: Deadline, known: Alert | None = None) -> Alert | None:
         self._fault("fetch")
         return self.alerts.get(native_id)
 

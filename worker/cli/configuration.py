@@ -16,8 +16,8 @@ STARTER = """\
 # ${NAME} is an environment variable, ${NAME:-text} one with a default, ${file:/run/secrets/x} the content of a file.
 
 state_dir: ./rootcaused-state       # the embedded Redis keeps its append-only file here
-# redis:
-#   url: redis://:${REDIS_PASSWORD}@127.0.0.1:6379/0    # instead of the embedded one
+redis: {}
+#  url: redis://:${REDIS_PASSWORD}@127.0.0.1:6379/0    # instead of the embedded one
 
 model:
   name: rules                       # the built-in analyst, or any LiteLLM name such as openai/gpt-5

@@ -39,12 +39,13 @@ class Misused(RootcausedError):
 
 def status_of(error: RootcausedError) -> Status:
     from worker.front import NotFound
+    from worker.redis_server import NotRunning
 
     match error:
+        case RedisAway() | NotRunning():  # `run` starts a process again that ends so
+            return Status.NO_REDIS
         case ConfigError():
             return Status.CONFIGURATION
-        case RedisAway():
-            return Status.NO_REDIS
         case Absent() | NotFound():
             return Status.NOT_FOUND
         case Misused():

@@ -73,7 +73,10 @@ def root(
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command (by default that of the process) and exit. Our own errors end in one plain line and the status they stand for."""
+    """Run the command (by default the process's own arguments) and exit.
+
+    Our own errors end in one plain line and the status they stand for.
+    """
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")  # a terminal's encoding must not cost the output

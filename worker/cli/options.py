@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agent.errors import ConfigError, Transient
+from agent.errors import Transient
 from worker.cli.exits import RedisAway
 
 if TYPE_CHECKING:
@@ -32,16 +31,16 @@ Since = Annotated[
 
 def file_of(config: Path | None) -> Path | None:
     """The configuration file in use. Raises `ConfigError`."""
-    from worker.config import find
+    from worker.config import environment, find
 
-    return find(config, os.environ)
+    return find(config, environment())
 
 
 def settings_of(config: Path | None) -> Settings:
     """The settings, for a process of the daemon. Raises `ConfigError`."""
-    from worker.config import load
+    from worker.config import environment, load
 
-    return load(config, os.environ)
+    return load(config, environment())
 
 
 def settings_for_people(config: Path | None) -> Settings:
@@ -56,11 +55,12 @@ def settings_for_people(config: Path | None) -> Settings:
 
 def front_of(settings: Settings) -> Front:
     """Connected to a Redis that answers. Raises `ConfigError`, `RedisAway`."""
+    from worker.redis_server import NotRunning
     from worker.wiring import build_front, redis_url
 
     try:
         url = redis_url(settings)
-    except ConfigError as error:  # none of our own runs
+    except NotRunning as error:
         raise RedisAway(str(error.args[0])) from error
     front = build_front(settings, url)
     try:

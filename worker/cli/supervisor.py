@@ -27,11 +27,10 @@ Say = Callable[..., None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Role:
-    """One process. `stop_signal` asks it to end in order."""
+    """One process; SIGTERM asks it to end in order."""
 
     name: str
     command: Sequence[str]
-    stop_signal: signal.Signals = signal.SIGTERM
 
 
 @dataclass(slots=True)
@@ -44,7 +43,7 @@ class _Child:
 
 
 class Supervisor:
-    """`tend` is called at every look. Children get sessions of their own: Ctrl-C reaches them through us alone."""
+    """`tend` is called at every look. Children lead groups of their own: Ctrl-C reaches them through us alone."""
 
     def __init__(
         self,
@@ -106,9 +105,8 @@ class Supervisor:
     def _end(self) -> None:
         """Ask all at once, wait for all together, then end by force what is left, with its children."""
         running = [(child.role, child.process) for child in self._children if child.process]
-        for role, process in running:
-            with suppress(ProcessLookupError):
-                process.send_signal(role.stop_signal)
+        for _, process in running:
+            process.terminate()
         deadline = self._clock() + self._stop_seconds
         for role, process in running:
             try:

@@ -96,7 +96,8 @@ class Investigation:
     def _resolved(self, alert: Alert) -> bool:
         """By the ticket system now; when it can't be asked, by what was seen last."""
         try:
-            current = self.sources[alert.source].fetch(alert.id, deadline=Deadline.after(LOOK_SECONDS))
+            source, deadline = self.sources[alert.source], Deadline.after(LOOK_SECONDS)
+            current = source.fetch(alert.id, deadline=deadline, known=alert)
         except RootcausedError as error:
             log.warning("fetch_failed", alert=alert.key, error=str(error))
             return alert.resolved

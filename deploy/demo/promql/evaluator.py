@@ -28,14 +28,13 @@ from deploy.demo.promql.values import Key, Scalar, Value, Vector, bare, key
 from deploy.demo.shapes import Shape
 
 SCRAPE_SECONDS = 30
-LOOKBACK_SECONDS = 300
 MAX_POINTS = 11_000
 Matrix = dict[Key, list[functions.Sample]]
 
 
 @dataclass(frozen=True, slots=True)
 class Series:
-    """`labels` has `__name__`. Scraped at multiples of SCRAPE_SECONDS; None is a missed scrape."""
+    """`labels` has `__name__`. Scraped at multiples of SCRAPE_SECONDS; None: it was not among what was scraped."""
 
     labels: Labels
     value: Shape
@@ -68,11 +67,17 @@ def samples(series: Series, start: float, end: float) -> list[functions.Sample]:
 
 
 def latest(series: Series, at: float) -> float | None:
-    """The newest sample not older than the look-back."""
-    newest = math.floor(at / SCRAPE_SECONDS)
-    oldest = math.floor((at - LOOKBACK_SECONDS) / SCRAPE_SECONDS) + 1
-    values = (series.value(tick * SCRAPE_SECONDS) for tick in range(newest, oldest - 1, -1))
-    return next((float(value) for value in values if value is not None), None)
+    """The newest sample. A series that was missing from the newest scrape is stale at once, as in Prometheus."""
+    value = series.value(math.floor(at / SCRAPE_SECONDS) * float(SCRAPE_SECONDS))
+    return None if value is None else float(value)
+
+
+def existed(series: Series, start: float, end: float) -> bool:
+    """Whether there was a sample at one of some sixty scrapes between the two times."""
+    step = max(SCRAPE_SECONDS, math.ceil((end - start) / 60))
+    return any(
+        latest(series, end - index * step) is not None for index in range(int(max(0.0, end - start) // step) + 1)
+    )
 
 
 def instant(database: Database, query: str, at: float) -> Value | list[tuple[Key, list[functions.Sample]]] | str:

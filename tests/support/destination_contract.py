@@ -15,7 +15,7 @@ from tests.support.alerts import alert
 from tests.support.http_server import HttpServer, Reply, Request
 from tests.support.reports import hostile, report
 
-SOON = Deadline.after(60)
+SOON = Deadline.after(3_600)
 WRITES = ("POST", "PUT", "PATCH")
 STATUSES: list[tuple[int, type[RootcausedError]]] = [
     (301, Permanent), (302, Permanent), (307, Permanent), (400, Permanent), (401, Permanent), (403, Permanent),

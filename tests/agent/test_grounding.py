@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from agent.drafts import draft_of, draft_of_text
@@ -261,6 +261,7 @@ JSON = st.recursive(
 
 @settings(max_examples=150, deadline=None)
 @given(st.dictionaries(st.sampled_from(list(Draft.model_fields)), JSON))
+@example({"headline": "\x08"})
 def test_any_object_becomes_a_report(given_draft: dict[str, Any]) -> None:
     report = checked(given_draft)
     assert Report.model_validate_json(report.model_dump_json(by_alias=True)) == report

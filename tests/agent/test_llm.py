@@ -35,13 +35,13 @@ def a_model(server: OpenAIServer, **given: Any) -> LiteLLMModel:
 
 
 def ask(
-    *lines: Line, messages: Sequence[Message] = HELLO, seconds: float = 20, **given: Any
+    *lines: Line, messages: Sequence[Message] = HELLO, seconds: float = 60, **given: Any
 ) -> tuple[Reply, OpenAIServer]:
     with OpenAIServer(lines) as server:
         return a_model(server, **given).reply(messages, TOOLS, deadline=Deadline.after(seconds)), server
 
 
-def failure(*lines: Line, seconds: float = 20, **given: Any) -> RootcausedError:
+def failure(*lines: Line, seconds: float = 60, **given: Any) -> RootcausedError:
     with OpenAIServer(lines) as server, pytest.raises(RootcausedError) as caught:
         a_model(server, **given).reply(HELLO, TOOLS, deadline=Deadline.after(seconds))
     assert server.count <= 1

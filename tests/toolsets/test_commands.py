@@ -19,7 +19,7 @@ from toolsets.commands import build
 from toolsets.configs import YamlConfig
 
 ECHO = f"{sys.executable} -I -S -c 'import json, sys; print(json.dumps(sys.argv[1:]))'"
-CONTEXT = ToolContext(deadline=Deadline.after(120), alert=Alert(source="s", id="1", title="t"))
+CONTEXT = ToolContext(deadline=Deadline.never(), alert=Alert(source="s", id="1", title="t"))
 
 
 @pytest.fixture

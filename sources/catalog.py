@@ -7,9 +7,12 @@ from typing import Annotated, assert_never
 from pydantic import Field
 
 from sources.configs import AlertmanagerConfig, FileSinkConfig, PagerDutyConfig, SlackSinkConfig, WebhookSinkConfig
+from sources.opsgenie.config import JsmOpsConfig, OpsGenieConfig
 from sources.port import Destination, Source
 
-SourceConfig = Annotated[PagerDutyConfig | AlertmanagerConfig, Field(discriminator="kind")]
+SourceConfig = Annotated[
+    PagerDutyConfig | AlertmanagerConfig | OpsGenieConfig | JsmOpsConfig, Field(discriminator="kind")
+]
 SinkConfig = Annotated[WebhookSinkConfig | SlackSinkConfig | FileSinkConfig, Field(discriminator="kind")]
 
 
@@ -24,6 +27,14 @@ def build_source(name: str, config: SourceConfig) -> Source:
             from sources.alertmanager.source import Alertmanager
 
             return Alertmanager(name, config)
+        case OpsGenieConfig():
+            from sources.opsgenie.source import OpsGenie
+
+            return OpsGenie(name, config)
+        case JsmOpsConfig():
+            from sources.opsgenie.source import JsmOps
+
+            return JsmOps(name, config)
         case _:
             assert_never(config)
 

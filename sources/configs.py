@@ -88,6 +88,11 @@ class PagerDutyConfig(_Section):
     max_note_chars: int = Field(default=10_000, ge=1_000)
     write_to: str | None = None
 
+    @property
+    def takes_webhooks(self) -> bool:
+        """Whether a webhook of this source can be told from a forged one."""
+        return bool(self.webhook_secrets)
+
 
 class AlertmanagerConfig(_Section):
     """Prometheus Alertmanager. `url` includes the route prefix; `members` are the other members of its cluster.
@@ -110,6 +115,11 @@ class AlertmanagerConfig(_Section):
     webhook_token: SecretStr | None = None
     poll_seconds: Seconds = 20
     write_to: str | None = None
+
+    @property
+    def takes_webhooks(self) -> bool:
+        """Whether a webhook of this source can be told from a forged one."""
+        return self.webhook_token is not None
 
     @model_validator(mode="after")
     def _credentials_fit(self) -> Self:

@@ -8,15 +8,13 @@ from collections.abc import AsyncIterator, Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any, TypeVar, assert_never
+from typing import Any, TypeVar
 
 import structlog
 from fastapi import FastAPI, Request, Response
 from starlette.exceptions import HTTPException
 
 from agent.errors import ConfigError, Transient
-from sources.catalog import SourceConfig
-from sources.configs import AlertmanagerConfig, PagerDutyConfig
 from sources.port import Malformed, Unauthorised
 from worker.api import Json, add_api
 from worker.front import Delivered, Front
@@ -103,7 +101,7 @@ class Webhooks:
         config = self.front.settings.sources.get(source)
         if config is None or source not in self.front.sources:
             return self._refuse("unknown", "unknown_source", 404, "there is no such source")
-        if not signed(config):
+        if not config.takes_webhooks:
             log.warning("webhook_refused", source=source, reason="no webhook secret is configured for this source")
             return self._refuse(source, "not_enabled", 403, "webhooks are not enabled for this source")
         try:
@@ -151,17 +149,6 @@ class Webhooks:
         self.metrics.webhook(source, outcome)
         headers = {"Retry-After": str(RETRY_AFTER_SECONDS)} if status == 503 else None
         return Json({"error": words}, status_code=status, headers=headers)
-
-
-def signed(config: SourceConfig) -> bool:
-    """Whether a webhook of this source can be told from a forged one."""
-    match config:
-        case PagerDutyConfig():
-            return bool(config.webhook_secrets)
-        case AlertmanagerConfig():
-            return config.webhook_token is not None
-        case _:
-            assert_never(config)
 
 
 class _TooLarge(Exception):

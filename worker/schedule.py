@@ -78,6 +78,9 @@ def run(settings: Settings) -> int:
 
     front = wiring.build_front(settings)
     scheduler = Scheduler(settings=settings, store=front.store, publisher=front.publisher)
+    for name, config in settings.sources.items():
+        if notice := getattr(config, "notice", ""):
+            log.warning("source_notice", source=name, notice=notice)
     stop = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())

@@ -9,7 +9,7 @@ from typing import Any
 
 from agent.alert import Alert, Status, parse_time
 from agent.deadline import Deadline
-from agent.errors import RootcausedError, Transient
+from agent.errors import Permanent, RootcausedError, Transient
 from agent.report import Report
 from sources.configs import PagerDutyConfig
 from sources.pagerduty import webhook
@@ -206,4 +206,7 @@ class PagerDuty:
 
 
 def _incident(native: str) -> str:
+    """The incident's path. Raises `Permanent` for what is no id: `..` would lead elsewhere even when quoted."""
+    if not native.strip("."):
+        raise Permanent(f"pagerduty: {native[:20]!r} is not an incident id")
     return f"/incidents/{urllib.parse.quote(native, safe='')}"

@@ -16,6 +16,8 @@ SINKS: TypeAdapter[SinkConfig] = TypeAdapter(SinkConfig)
 
 @pytest.mark.parametrize("written", [
     {"kind": "pagerduty", "token": "t", "from_email": "a@b.example"},
+    {"kind": "opsgenie", "api_key": "k"},
+    {"kind": "jsm_ops", "email": "a@b.example", "api_token": "t", "site": "https://a.atlassian.net"},
     {"kind": "alertmanager", "url": "http://am:9093", "write_to": "chat"},
 ])  # fmt: skip
 def test_every_kind_of_source_is_built(written: dict[str, str]) -> None:

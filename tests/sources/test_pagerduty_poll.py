@@ -399,3 +399,11 @@ def test_a_query_that_means_nothing_says_what_is_allowed(server, pagerduty, quer
 def test_the_token_never_travels_in_clear(url: str) -> None:
     with pytest.raises(ValueError, match="url"):
         PagerDutyConfig(token="x", from_email="a@b", url=url)
+
+
+@pytest.mark.parametrize("native", ["", ".", ".."])
+def test_what_is_no_incident_id_is_never_asked_for(native: str) -> None:
+    api = PagerDutyApiFake(incidents=[])
+    with HttpServer(api) as server, pytest.raises(Permanent, match="not an incident id"):
+        source(server.url).fetch(native, deadline=SOON)
+    assert not server.requests

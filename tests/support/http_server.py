@@ -78,6 +78,7 @@ class HttpServer:
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
             wbufsize = -1  # one packet a reply, else each waits 40 ms for an acknowledgement
+            disable_nagle_algorithm = True  # the same for replies larger than that buffer
 
             def do(self) -> None:
                 address = urllib.parse.urlsplit(self.path)

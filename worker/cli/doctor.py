@@ -17,6 +17,7 @@ from worker.cli.toolsets import CHECK_SECONDS, schema_tokens
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from sources.port import Source
     from worker.settings import Settings
 
 READ_SECONDS = 15.0
@@ -135,12 +136,13 @@ def _sources(settings: Settings) -> Iterator[Finding]:
     """The first page of a poll proves address, credentials and format at once."""
     from agent.deadline import Deadline
     from sources.catalog import build_source
-    from worker.receiver import signed
 
     if not settings.sources:
         yield Finding(what="sources", state="warning", words="none, so no alert will come in", remedy="add one")
     for name, config in settings.sources.items():
         what = f"source {name}"
+        if notice := getattr(config, "notice", ""):
+            yield Finding(what=what, state="warning", words=notice, remedy="")
         try:
             source = build_source(name, config)
             page = next(iter(source.poll("", deadline=Deadline.after(READ_SECONDS))), None)
@@ -149,15 +151,27 @@ def _sources(settings: Settings) -> Iterator[Finding]:
                 what=what, state="failed", words=str(error), remedy=f"check url and credentials in sources.{name}"
             )
             continue
-        pushed = "webhooks taken" if signed(config) else "webhooks refused: no secret is configured"
+        blind = _visibility(source)
+        pushed = "webhooks taken" if config.takes_webhooks else "webhooks refused: no secret is configured"
         read = f"{len(page.alerts)} alerts read" if page else "no alerts"
         broken = len(page.broken) if page else 0
         yield Finding(
             what=what,
-            state="warning" if broken else "ok",
+            state="warning" if broken or blind else "ok",
             words=f"{read}, {pushed}",
-            remedy=f"{broken} could not be read" if broken else "",
+            remedy=f"{broken} could not be read" if broken else blind,
         )
+
+
+def _visibility(source: Source) -> str:
+    """What a source says of itself where an empty list may mean that nothing is visible to us; "" for nothing."""
+    from agent.deadline import Deadline
+
+    check = getattr(source, "check", None)
+    try:
+        return str(check(deadline=Deadline.after(READ_SECONDS))) if check else ""
+    except RootcausedError as error:
+        return str(error)
 
 
 def _sinks(settings: Settings) -> Iterator[Finding]:

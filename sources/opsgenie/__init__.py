@@ -1,0 +1,1 @@
+"""OpsGenie and Jira Service Management Operations: alerts in by REST and webhook, notes out by REST."""

@@ -7,11 +7,12 @@ from typing import Annotated, assert_never
 from pydantic import Field
 
 from sources.configs import AlertmanagerConfig, FileSinkConfig, PagerDutyConfig, SlackSinkConfig, WebhookSinkConfig
+from sources.jira.config import JiraConfig
 from sources.opsgenie.config import JsmOpsConfig, OpsGenieConfig
 from sources.port import Destination, Source
 
 SourceConfig = Annotated[
-    PagerDutyConfig | AlertmanagerConfig | OpsGenieConfig | JsmOpsConfig, Field(discriminator="kind")
+    PagerDutyConfig | AlertmanagerConfig | OpsGenieConfig | JsmOpsConfig | JiraConfig, Field(discriminator="kind")
 ]
 SinkConfig = Annotated[WebhookSinkConfig | SlackSinkConfig | FileSinkConfig, Field(discriminator="kind")]
 
@@ -31,6 +32,10 @@ def build_source(name: str, config: SourceConfig) -> Source:
             from sources.opsgenie.source import OpsGenie
 
             return OpsGenie(name, config)
+        case JiraConfig():
+            from sources.jira.source import Jira
+
+            return Jira(name, config)
         case JsmOpsConfig():
             from sources.opsgenie.source import JsmOps
 

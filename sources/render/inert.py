@@ -43,6 +43,11 @@ def neutral(text: str, hosts: Collection[str] = ()) -> str:
     text = _CLOSING.sub(rf"\1{BREAK}-", text)
     text = _REFERENCE.sub(lambda found: f"{found[1]}{BREAK}-" if found[1] else f"#{BREAK}", text)
     text = _OPENERS.sub(BREAK, text)
+    return no_command(text)
+
+
+def no_command(text: str) -> str:
+    """No line of it is a slash command. Bots read comments as raw text, so code is no shelter from them."""
     return _COMMAND.sub(rf"\1{BREAK}/", text)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator
 
 from agent.report import Report
 from sources.render.fit import Measure, fit
-from sources.render.inert import BREAK, allowed, neutral, visible
+from sources.render.inert import BREAK, allowed, neutral, no_command, visible
 from sources.render.prose import Block, Bullets, Code, Paragraph, Span
 from sources.render.sections import Document, compose
 
@@ -72,7 +72,7 @@ def _blocks(blocks: tuple[Block, ...], document: Document) -> Iterator[str]:
 
 def fenced(text: str) -> str:
     """A code block that its text can't end."""
-    text = visible(text)
+    text = no_command(visible(text))
     fence = "`" * max(3, *(len(run) + 1 for run in re.findall(r"`+", text)), 3)
     return f"{fence}text\n{text}\n{fence}"
 

@@ -149,7 +149,7 @@ class Http:
                     url=self._shown(url),
                     hide=self._secrets(userinfo),
                 )
-        except (requests.RequestException, urllib3.exceptions.HTTPError, OSError, UnicodeError) as error:
+        except (requests.RequestException, urllib3.exceptions.HTTPError, OSError, ValueError) as error:
             fault, unusable = _fault(error), isinstance(error, ValueError)
         # Raised out here, because the library's own message (and so a traceback with it) holds the query.
         if unusable:  # InvalidURL, InvalidHeader and the like: a mistake in the configuration

@@ -7,12 +7,14 @@ from typing import Annotated, assert_never
 from pydantic import Field
 
 from sources.configs import AlertmanagerConfig, FileSinkConfig, PagerDutyConfig, SlackSinkConfig, WebhookSinkConfig
+from sources.github.config import GitHubConfig
 from sources.jira.config import JiraConfig
 from sources.opsgenie.config import JsmOpsConfig, OpsGenieConfig
 from sources.port import Destination, Source
 
 SourceConfig = Annotated[
-    PagerDutyConfig | AlertmanagerConfig | OpsGenieConfig | JsmOpsConfig | JiraConfig, Field(discriminator="kind")
+    PagerDutyConfig | AlertmanagerConfig | OpsGenieConfig | JsmOpsConfig | JiraConfig | GitHubConfig,
+    Field(discriminator="kind"),
 ]
 SinkConfig = Annotated[WebhookSinkConfig | SlackSinkConfig | FileSinkConfig, Field(discriminator="kind")]
 
@@ -32,6 +34,10 @@ def build_source(name: str, config: SourceConfig) -> Source:
             from sources.opsgenie.source import OpsGenie
 
             return OpsGenie(name, config)
+        case GitHubConfig():
+            from sources.github.source import GitHub
+
+            return GitHub(name, config)
         case JiraConfig():
             from sources.jira.source import Jira
 

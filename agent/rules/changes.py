@@ -49,16 +49,15 @@ def rollouts(scene: Scene) -> Iterator[Changed]:
         if reason != "ScalingReplicaSet" or "caled up" not in message or not scene.since(event):
             continue
         workload = scene.owner(event.about).name
-        if len(revisions(workload, scene)) > 1 or _scaled_down(workload, scene):
+        if len(revisions(workload, scene)) > 1 or workload in scene.once("scaled down", _scaled_down):
             yield Changed(workload=workload, what=f"roll-out: {message}", at=event.at, seen=(event,))
 
 
-def _scaled_down(workload: str, scene: Scene) -> bool:
-    return any(
-        event.values.get("reason") == "ScalingReplicaSet"
-        and "caled down" in event.values.get("message", "")
-        and scene.owner(event.about).name == workload
+def _scaled_down(scene: Scene) -> frozenset[str]:
+    return frozenset(
+        scene.owner(event.about).name
         for event in scene.of(Fact.EVENT)
+        if event.values.get("reason") == "ScalingReplicaSet" and "caled down" in event.values.get("message", "")
     )
 
 
@@ -112,6 +111,10 @@ def _when(workload: str, scene: Scene) -> datetime | None:
 
 def changes(scene: Scene) -> list[Changed]:
     """All of them, the precise before the general, one a workload and wording."""
+    return scene.once("changes", _changes)
+
+
+def _changes(scene: Scene) -> list[Changed]:
     workloads = dict.fromkeys(scene.owner(row.about).name for row in scene.of(Fact.LIMIT, Fact.IMAGE, Fact.CHANGE))
     found: dict[tuple[str, str], Changed] = {}
     limits: set[str] = set()  # workloads whose limit was told already

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from typing import Literal
 
 from agent.report import (
     MAX_HEADLINE_CHARS,
     Change,
-    Citation,
     Draft,
     Impact,
     Link,
@@ -17,58 +17,34 @@ from agent.report import (
     NextStep,
     NotChecked,
     RootCause,
-    Weight,
 )
 from agent.report import (
     Hypothesis as RuledOut,
 )
-from agent.rules.changes import changes
+from agent.rules.changes import Changed, changes
+from agent.rules.evidence import Evidence, telling
 from agent.rules.mechanisms import steps
 from agent.rules.mechanisms.port import Finding as Seen
-from agent.rules.mechanisms.port import Hypothesis
-from agent.rules.observation import KIND_OF_EVIDENCE, Fact, Observation, quote
-from agent.rules.scene import Pod, Scene
+from agent.rules.mechanisms.port import Hypothesis, category
+from agent.rules.onset import onset
+from agent.rules.pod import Pod
+from agent.rules.scene import Scene
 from agent.rules.scoring import Finding, Scored, Verdict
 from agent.rules.toolbox import KUBERNETES, LOG_STORE, METRICS, Act, Toolbox
 from agent.rules.transcript import Reading
 
+Relation = Literal["suspected", "unrelated", "unknown"]
 NO_MODEL = "Rules analysis: no language model was used."
-MAX_CITED = 4  # of one hypothesis and weight
-MAX_RULED_OUT = 6
-MAX_MOMENTS = 12
+MAX_DECISIVE = 2  # of one hypothesis
+MAX_SUPPORTING = 2
+MAX_RULED_OUT = 3
+MAX_MOMENTS = 8
 MAX_CHANGES = 6
 
 _REASONS = (
     ("timeout", re.compile(r"timed?[ -]?out|deadline", re.IGNORECASE)),
     ("no_data", re.compile(r"not ?found|\b404\b|no such|bad ?request|\b400\b|parse error|no log", re.IGNORECASE)),
 )
-
-
-class _Evidence:
-    """Numbers the citations. A line is cited once, with the weight it had first: the heaviest are cited first."""
-
-    def __init__(self) -> None:
-        self._cited: dict[str, Citation] = {}
-
-    def cite(self, observation: Observation, text: str, weight: Weight) -> str:
-        key = " ".join(text.split())
-        if key not in self._cited:
-            self._cited[key] = Citation(
-                id=f"E{len(self._cited) + 1}",
-                call=observation.ref,
-                kind=KIND_OF_EVIDENCE.get(observation.fact, "object"),
-                quote=text,
-                weight=weight,
-            )
-        return self._cited[key].id
-
-    def of(self, seen: Iterable[Seen], weight: Weight | None = None) -> tuple[str, ...]:
-        ids = (self.cite(one.observation, one.quote, weight or one.weight) for one in seen)
-        return tuple(dict.fromkeys(ids))
-
-    @property
-    def all(self) -> tuple[Citation, ...]:
-        return tuple(self._cited.values())
 
 
 def write_draft(scene: Scene, verdict: Verdict, toolbox: Toolbox, acts: Mapping[str, Act]) -> Draft:
@@ -80,44 +56,42 @@ def write_draft(scene: Scene, verdict: Verdict, toolbox: Toolbox, acts: Mapping[
 
 
 def _root_cause(scene: Scene, verdict: Verdict, best: Scored, toolbox: Toolbox, acts: Mapping[str, Act]) -> Draft:
-    evidence = _Evidence()
+    evidence = Evidence()
     hypothesis = best.hypothesis
     account = hypothesis.mechanism.account(hypothesis, scene)
-    for_it = evidence.of(_some(hypothesis, "decisive")) + evidence.of(_some(hypothesis, "supporting"))
-    against = evidence.of(_some(hypothesis, "contradicting"))
+    began = onset(scene, verdict, best, account.trigger)
+    for_it = evidence.of([*_proof(hypothesis), *telling(hypothesis, "supporting", MAX_SUPPORTING)])
+    against = evidence.of(telling(hypothesis, "contradicting", 2))
     impact = _impact(scene, verdict, evidence)
+    changed = _changes(scene, hypothesis.component.name, began, evidence)
     chain = tuple(_chain(scene, verdict, best, evidence))
     component = hypothesis.component.name
     mechanism = f"{component} {account.did} because {account.because}"
     return Draft(
         finding="root_cause",
-        headline=_headline(mechanism, hypothesis.onset),
+        headline=_headline(mechanism, began),
         body=_body(scene, verdict, f"{mechanism}.", against),
         impact=impact,
         root_cause=RootCause(
             component=component,
             mechanism=mechanism,
-            category=hypothesis.mechanism.name,
+            category=category(hypothesis, account),
             trigger=account.trigger,
-            onset_at=hypothesis.onset,
+            onset_at=began,
             evidence=for_it,
         ),
         causal_chain=chain,
+        timeline=_timeline(scene, verdict, evidence),
         ruled_out=_ruled_out(verdict, scene, evidence),
         not_checked=_not_checked(scene, toolbox, acts),
-        recent_changes=_changes(scene, component, hypothesis.onset, evidence),
-        timeline=_timeline(scene, verdict, evidence),
+        recent_changes=changed,
         next_steps=_ordered(hypothesis.mechanism.next_steps(hypothesis, scene)),
         evidence=evidence.all,
     )
 
 
-def _some(hypothesis: Hypothesis, weight: Weight) -> list[Seen]:
-    """A few findings of one weight, one a sign before any sign has two."""
-    seen = hypothesis.having(weight)
-    first = {finding.sign: finding for finding in reversed(seen)}
-    rest = [finding for finding in seen if first[finding.sign] is not finding]
-    return [*reversed(first.values()), *rest][:MAX_CITED]
+def _proof(hypothesis: Hypothesis) -> list[Seen]:
+    return telling(hypothesis, "decisive", MAX_DECISIVE)
 
 
 def _headline(text: str, since: datetime | None) -> str:
@@ -150,14 +124,14 @@ def _beside(verdict: Verdict) -> list[Scored]:
     return list({scored.hypothesis.component: scored for scored in decisive}.values())[:2]
 
 
-def _impact(scene: Scene, verdict: Verdict, evidence: _Evidence) -> Impact:
+def _impact(scene: Scene, verdict: Verdict, evidence: Evidence) -> Impact:
     """Confirmed only by what a result shows: the alert's metric, or the alert's own pods."""
     told = verdict.symptom
-    for series in told.seen[:2]:
-        evidence.cite(series, quote(series.text), "supporting" if told.ever else "context")
+    for series in told.seen[:1]:
+        evidence.whole(series, "supporting" if told.ever else "context")
     unwell = _unwell(scene)
-    for pod in unwell[:2]:
-        evidence.cite(pod.row, quote(pod.row.text), "supporting")
+    for pod in unwell[:1]:
+        evidence.whole(pod.row, "supporting")
     focus = scene.focus.name
     pods = scene.pods_of(focus) if focus else list(scene.pods.values())
     scope = f"{len(unwell)} of {len(pods)} pods not healthy" if pods and unwell else ""
@@ -175,12 +149,12 @@ def _unwell(scene: Scene) -> list[Pod]:
     return [pod for pod in pods if not pod.healthy]
 
 
-def _chain(scene: Scene, verdict: Verdict, best: Scored, evidence: _Evidence) -> Iterator[Link]:
+def _chain(scene: Scene, verdict: Verdict, best: Scored, evidence: Evidence) -> Iterator[Link]:
     """From the cause outwards; each link rests on what was seen of its effect."""
     before = best.hypothesis.component.name
     for scored in verdict.explained[:4]:
         hypothesis = scored.hypothesis
-        seen = evidence.of([*_some(hypothesis, "decisive"), *_some(hypothesis, "supporting")][:2], "supporting")
+        seen = evidence.of([*_proof(hypothesis), *telling(hypothesis, "supporting", 1)][:1], "supporting")
         if not seen:
             continue
         account = hypothesis.mechanism.account(hypothesis, scene)
@@ -189,46 +163,49 @@ def _chain(scene: Scene, verdict: Verdict, best: Scored, evidence: _Evidence) ->
         before = effect
 
 
-def _ruled_out(verdict: Verdict, _scene: Scene, evidence: _Evidence) -> tuple[RuledOut, ...]:
+def _ruled_out(verdict: Verdict, _scene: Scene, evidence: Evidence) -> tuple[RuledOut, ...]:
     """Near the alert first: that a distant workload is well is no news."""
     told: list[RuledOut] = []
     for scored in sorted(verdict.refuted, key=lambda s: -s.near):
         hypothesis = scored.hypothesis
-        seen = _some(hypothesis, "contradicting")[:1]
+        seen = telling(hypothesis, "contradicting", 1)
         title = f"{hypothesis.mechanism.title} ({hypothesis.component.name})"
-        told.append(RuledOut(hypothesis=title, why=seen[0].sign, evidence=evidence.of(seen, "context")))
+        if ids := evidence.of(seen, "context"):
+            told.append(RuledOut(hypothesis=title, why=seen[0].sign, evidence=ids))
         if len(told) == MAX_RULED_OUT:
             break
     return tuple(told)
 
 
-def _changes(scene: Scene, component: str, onset: datetime | None, evidence: _Evidence) -> tuple[Change, ...]:
+def _changes(scene: Scene, component: str, began: datetime | None, evidence: Evidence) -> tuple[Change, ...]:
     """Those of the component are suspected; a change after the onset can't be the cause."""
-    found = []
+    found: list[Change] = []
     for change in changes(scene)[:MAX_CHANGES]:
-        for seen in change.seen[:2]:
-            evidence.cite(seen, quote(seen.text), "context")
-        late = change.at is not None and onset is not None and change.at > onset
-        relation = "unrelated" if late else "suspected" if change.workload == component else "unknown"
+        late = change.at is not None and began is not None and change.at > began
+        relation: Relation = "unrelated" if late else "suspected" if change.workload == component else "unknown"
+        if relation == "suspected" and not any(one.relation == "suspected" for one in found):
+            _cite_change(change, evidence)
         found.append(Change(at=change.at, what=f"{change.workload}: {change.what}", relation=relation))
     return tuple(found)
 
 
-def _timeline(scene: Scene, verdict: Verdict, evidence: _Evidence) -> tuple[Moment, ...]:
-    moments: dict[tuple[datetime, str], Moment] = {}
-    hypotheses = [verdict.best, *verdict.explained] if verdict.best else []
+def _cite_change(change: Changed, evidence: Evidence) -> tuple[str, ...]:
+    return tuple(filter(None, (evidence.whole(seen, "context") for seen in change.seen[:1])))
+
+
+def _timeline(scene: Scene, verdict: Verdict, evidence: Evidence) -> tuple[Moment, ...]:
+    """When each sign was first seen, and the changes before them; one moment a line of evidence."""
+    moments: dict[tuple[str, ...], Moment] = {}
+    for scored in [verdict.best, *verdict.explained] if verdict.best else []:
+        name = scored.hypothesis.component.name
+        for finding in [*_proof(scored.hypothesis), *telling(scored.hypothesis, "supporting", MAX_SUPPORTING)]:
+            if finding.observation.began and (seen := evidence.of([finding])):
+                moment = Moment(at=finding.observation.began, what=f"{name}: {finding.sign}", evidence=seen)
+                moments.setdefault(seen, moment)
     for change in changes(scene)[:MAX_CHANGES]:
-        if change.at is not None:
-            seen = tuple(evidence.cite(one, quote(one.text), "context") for one in change.seen[:1])
-            what = f"{change.workload}: {change.what}"
-            moments[change.at, what] = Moment(at=change.at, what=what, evidence=seen)
-    for scored in hypotheses:
-        for finding in [*_some(scored.hypothesis, "decisive"), *_some(scored.hypothesis, "supporting")]:
-            at = finding.observation.at
-            if at is not None and finding.observation.fact is not Fact.CHANGE:
-                what = f"{scored.hypothesis.component.name}: {finding.sign}"
-                moments.setdefault((at, what), Moment(at=at, what=what, evidence=evidence.of([finding])))
-    return tuple(moments[key] for key in sorted(moments)[:MAX_MOMENTS])
+        if change.at is not None and (seen := _cite_change(change, evidence)):
+            moments[seen] = Moment(at=change.at, what=f"{change.workload}: {change.what}", evidence=seen)
+    return tuple(sorted(moments.values(), key=lambda moment: str(moment.at))[:MAX_MOMENTS])
 
 
 def _ordered(found: Iterable[NextStep]) -> tuple[NextStep, ...]:
@@ -237,17 +214,17 @@ def _ordered(found: Iterable[NextStep]) -> tuple[NextStep, ...]:
 
 
 def _no_cause(scene: Scene, verdict: Verdict, toolbox: Toolbox, acts: Mapping[str, Act]) -> Draft:
-    evidence = _Evidence()
+    evidence = Evidence()
     healthy = verdict.finding is Finding.NOT_AN_ISSUE
     name = scene.focus.name or scene.subject.namespace or scene.subject.node or "the alert"
     told = verdict.symptom
-    for series in told.seen[:3]:
-        evidence.cite(series, quote(series.text), "decisive" if healthy else "context")
+    for series in told.seen[:2]:
+        evidence.whole(series, "decisive" if healthy else "context")
     pods = scene.pods_of(scene.focus.name) or list(scene.pods.values())
     for pod in [pod for pod in pods if pod.healthy == healthy][:2]:
-        evidence.cite(pod.row, quote(pod.row.text), "supporting" if healthy else "context")
+        evidence.whole(pod.row, "supporting" if healthy else "context")
     for scored in verdict.others[:2]:
-        evidence.of([*_some(scored.hypothesis, "decisive"), *_some(scored.hypothesis, "supporting")][:2])
+        evidence.of([*_proof(scored.hypothesis), *telling(scored.hypothesis, "supporting", 2)][:2])
     if healthy:
         past = "no longer holds" if told.ever else "never held in the window"
         headline = f"{name} looks healthy: the alert's condition {past}"

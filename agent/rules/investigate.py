@@ -2,32 +2,41 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from agent.rules.measures import MEASURES, known_metrics
 from agent.rules.mechanisms import looks
-from agent.rules.mechanisms.cpu_throttling import is_busy
+from agent.rules.mechanisms.cpu_throttling import MIN_CORES, is_busy
+from agent.rules.mechanisms.node_component import states_of, unplaced
 from agent.rules.mechanisms.port import Hypothesis, Want
+from agent.rules.mechanisms.slow_network import slow_services
+from agent.rules.mechanisms.wrong_address import settings_of
 from agent.rules.names import is_label_value, is_object_name
-from agent.rules.observation import Fact, Thing
+from agent.rules.nodes import control_plane
+from agent.rules.observation import Fact, Thing, quantity
 from agent.rules.recovered import alert_condition
 from agent.rules.scene import Scene
 from agent.rules.scoring import Scored
+from agent.rules.settings import complaints
 from agent.rules.toolbox import Act, Offered, Toolbox
 from agent.rules.transcript import Transcript, signature
 
 SLOW = ("cpu", "latency", "slow", "throttl", "saturat", "p99", "p95", "duration", "response time", "timeout")
-MAX_ROUNDS = 5
-MAX_CALLS = 20
-MAX_CALLS_A_ROUND = 8
+MAX_ROUNDS = 6
+MAX_CALLS = 60
+MAX_CALLS_A_ROUND = 12
 MAX_FOLLOWED = 4
 MAX_MEASURES = 6
 TROUBLE = (
     "error|exception|fatal|panic|fail|refused|timeout|timed out|denied|unavailable|exhausted|no space|expired"
     "|no such host|too many|reserved|in use|not available"
 )
+
+
+_GATEWAY = re.compile(r"gateway|ingress|proxy|router|\bedge\b|envoy|nginx|kong|traefik")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +74,12 @@ def _wants(scene: Scene, toolbox: Toolbox, ranked: Sequence[Scored]) -> Iterator
     yield from _stored_logs(scene, toolbox)
     yield from _named_objects(scene, toolbox)
     yield from _unhealthy(scene)
+    yield from _addresses(scene)
     followed: list[Hypothesis] = [scored.hypothesis for scored in ranked if scored.points > 0][:MAX_FOLLOWED]
     for hypothesis in followed:
         yield from hypothesis.mechanism.follow_ups(hypothesis, scene)
+    yield from _incomplete(scene)
+    yield from _called(scene)
     yield from _load(scene)
     yield from _measures(scene)
     if not any(scored.decisive for scored in ranked):
@@ -80,6 +92,10 @@ def _surroundings(scene: Scene) -> Iterator[Want]:
         yield looks.get(kind, scene)
     if subject.namespace:
         yield Want(act=Act.EVENTS, arguments={"namespace": subject.namespace})
+    if not scene.focus.name:  # it says only that something is wrong: look at how all hangs together
+        yield Want(act=Act.ALERTS, arguments={})
+        for kind in ("services", "endpoints", "nodes", "resourcequotas"):
+            yield looks.get(kind, scene)
     if subject.node:
         yield looks.get("nodes", scene)
         yield from looks.describe("node", subject.node, scene)
@@ -124,6 +140,34 @@ def _unhealthy(scene: Scene) -> Iterator[Want]:
         yield from looks.logs_of(pod.name, scene, previous=bool(pod.row.number("restarts")))
 
 
+def _addresses(scene: Scene) -> Iterator[Want]:
+    """What those are configured with that fail to connect, and the services there are."""
+    for name in list(complaints(scene))[:MAX_FOLLOWED]:
+        yield looks.get("services", scene)
+        yield from settings_of(name, scene)
+
+
+def _called(scene: Scene) -> Iterator[Want]:
+    """Those of whom callers complain: the service as it is defined, and a pod behind it."""
+    for name in [name for name in scene.callers if scene.pods_of(name)][:MAX_FOLLOWED]:
+        yield looks.get("services", scene)
+        yield looks.get("endpoints", scene)
+        yield from looks.describe("service", name, scene)
+        for pod in looks.worst_pods(Thing("workload", name), scene)[:1]:
+            yield from looks.describe("pod", pod, scene)
+
+
+def _incomplete(scene: Scene) -> Iterator[Want]:
+    """Workloads that got fewer pods than they want: why stands with what makes the pods."""
+    for row in scene.of(Fact.WORKLOAD):
+        missing = len(scene.pods_of(row.about.name)) < (row.number("desired") or 0.0)
+        if row.about.kind == "deployment" and missing:
+            yield from looks.describe("deployment", row.about.name, scene)
+            yield looks.get("replicasets", scene)
+            for name in looks.revisions(row.about.name, scene)[:1]:
+                yield from looks.describe("replicaset", name, scene)
+
+
 def _load(scene: Scene) -> Iterator[Want]:
     """Who uses the CPU, where the alert is about slowness: a neighbour may well be in another namespace."""
     if not scene.subject.speaks_of(SLOW):
@@ -131,22 +175,51 @@ def _load(scene: Scene) -> Iterator[Want]:
     yield Want(act=Act.TOP, arguments={"kind": "nodes"})
     yield Want(act=Act.TOP, arguments={"kind": "pods"})
     if any(is_busy(row) for row in scene.of(Fact.USAGE, Fact.SERIES)):
-        yield Want(act=Act.GET, arguments={"kind": "pods"})
+        yield from _greedy(scene)
+
+
+def _greedy(scene: Scene) -> Iterator[Want]:
+    """Where the pods run that use the most CPU: a list of all pods of a cluster would be cut."""
+    usage = [(quantity(row.values.get("cpu", "")) or 0.0, row) for row in scene.of(Fact.USAGE)]
+    pods = [(cores, row) for cores, row in usage if row.about.kind == "pod" and cores >= MIN_CORES]
+    for _, row in sorted(pods, key=lambda pair: -pair[0])[:MAX_FOLLOWED]:
+        if row.about.name not in scene.pods and is_object_name(row.about.name):
+            arguments = {"kind": "pods", "name": row.about.name, "namespace": row.values.get("namespace", "")}
+            yield Want(act=Act.GET, arguments={key: value for key, value in arguments.items() if value})
 
 
 def _widen(scene: Scene) -> Iterator[Want]:
     """Nothing is plainly wrong so far: what routes the traffic, and what other workloads say."""
     for kind in ("services", "endpoints", "nodes"):
         yield looks.get(kind, scene)
-    for pod in _one_each(scene)[:MAX_FOLLOWED]:
+    if unplaced(scene):
+        yield from states_of(control_plane(scene), ("kube-scheduler",))
+    told = list(slow_services(scene))[:MAX_FOLLOWED]
+    for name in told:
+        yield Want(act=Act.DEPENDENCIES, arguments={"name": name})
+    for pod in _one_each(scene)[: MAX_FOLLOWED * 3]:
         yield from looks.logs_of(pod, scene)
+    yield from _entrances(scene)
+    if any(True for _ in scene.of(Fact.LOG)):
+        yield from states_of((pod.node for pod in scene.pods.values() if pod.node), ("kube-proxy",))
 
 
 def _one_each(scene: Scene) -> list[str]:
     """One pod of each workload, those that the alert's workload calls first."""
     called = scene.downstream(scene.focus.name) if scene.focus.name else set()
+    told = list(slow_services(scene))
+    told += [callee for name in told for callee in sorted(scene.calls.get(name, ()))]
+    first = {name: place for place, name in enumerate(dict.fromkeys([*sorted(called), *told]))}
     pods = {scene.owner(pod.row.about).name: pod.name for pod in scene.pods.values()}
-    return [pods[workload] for workload in sorted(pods, key=lambda name: name not in called)]
+    return [pods[workload] for workload in sorted(pods, key=lambda name: first.get(name, len(first)))]
+
+
+def _entrances(scene: Scene) -> Iterator[Want]:
+    """What requests come through: a gateway's routes, and what the complaining workloads are configured with."""
+    named = [name for name in {scene.owner(row.about).name for row in scene.of(Fact.WORKLOAD)} if _GATEWAY.search(name)]
+    complaining = [scene.owner(line.about).name for line in scene.of(Fact.LOG)]
+    for name in list(dict.fromkeys([*sorted(named), *complaining]))[:MAX_FOLLOWED]:
+        yield from settings_of(name, scene)
 
 
 def _metric_names(scene: Scene) -> Iterator[Want]:
@@ -171,7 +244,8 @@ def _measures(scene: Scene) -> Iterator[Want]:
     known = _known(scene)
     component = scene.focus if scene.focus.name else Thing("", "")
     asked = 0
-    for measure in MEASURES:
+    # What the alert speaks of comes before what is always worth a look.
+    for measure in sorted(MEASURES, key=lambda measure: not measure.words):
         wanted = not measure.words or scene.subject.speaks_of(measure.words)
         if not wanted or (known is not None and measure.name not in known) or asked >= MAX_MEASURES:
             continue

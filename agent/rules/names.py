@@ -16,7 +16,6 @@ _SAFE = "[bcdfghjklmnpqrstvwxz2456789]"
 _GENERATED_POD = re.compile(rf"(?P<owner>.{{1,230}}?)-(?:{_SAFE}{{5,10}}-)?{_SAFE}{{5}}")
 _REPLICASET = re.compile(rf"(?P<owner>.{{1,230}})-{_SAFE}{{5,10}}")
 _ORDINAL = re.compile(r"(?P<owner>.{1,230})-\d{1,4}")
-_REPLICASET_HASH = re.compile(rf"{_SAFE}{{6,10}}")
 
 
 def is_object_name(text: str) -> bool:

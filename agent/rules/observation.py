@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from agent.alert import parse_time
 from agent.report import MAX_QUOTE_CHARS, EvidenceKind
 
 
@@ -30,6 +31,13 @@ class Fact(StrEnum):
     SERIES = "series"  # statistics of one metric series
     RULE = "rule"  # an alerting rule's expression
     ABSENT = "absent"  # the object asked for does not exist
+    SETTING = "setting"  # a value that a program is configured with: an environment variable, a key of a config map
+    CLAIM = "claim"  # what a volume claim asks for
+    PORTS = "ports"  # the ports that a workload's containers declare
+    ROUTE = "route"  # where a gateway sends requests of a path
+    ANOMALY = "anomaly"  # a deviation that monitoring reports, with its normal and its current value
+    CALLS = "calls"  # who calls whom, as a mesh or tracing knows it
+    UNIT = "unit"  # the state of a system service on a node
 
 
 KIND_OF_EVIDENCE: Mapping[Fact, EvidenceKind] = {
@@ -38,6 +46,9 @@ KIND_OF_EVIDENCE: Mapping[Fact, EvidenceKind] = {
     Fact.SERIES: "metric",
     Fact.CHANGE: "change",
 }
+
+
+_ROWS = frozenset({Fact.POD, Fact.WORKLOAD, Fact.OBJECT, Fact.USAGE})
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -64,6 +75,11 @@ class Observation:
     ref: str
     at: datetime | None = None
     values: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def began(self) -> datetime | None:
+        """When it was first so, where that is told; a list's own row tells only when its object was created."""
+        return parse_time(self.values.get("since")) or (None if self.fact in _ROWS else self.at)
 
     def number(self, key: str) -> float | None:
         try:

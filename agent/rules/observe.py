@@ -12,6 +12,8 @@ from agent.rules.names import is_object_name
 from agent.rules.observation import NOTHING, Fact, Observation, Thing
 from agent.rules.reading.describe import read_describe
 from agent.rules.reading.logs import read_logs
+from agent.rules.reading.manifest import read_manifest
+from agent.rules.reading.monitoring import read_anomalies, read_dependencies, read_unit
 from agent.rules.reading.series import read_rules, read_series
 from agent.rules.reading.story import read_story
 from agent.rules.reading.tables import read_events, read_get, read_top, singular
@@ -72,10 +74,8 @@ def _read(reading: Reading, act: Act) -> Iterator[Observation]:
 
 def _read_data(reading: Reading, act: Act, about: Thing) -> Iterator[Observation]:
     match act:
-        case Act.GET if about.kind == "event":
-            yield from read_events(reading)
         case Act.GET:
-            yield from read_get(reading, about.kind)
+            yield from read_events(reading) if about.kind == "event" else read_get(reading, about.kind)
         case Act.DESCRIBE:
             ours = not reading.body.startswith("Name:")
             yield from read_story(reading, about) if ours else read_describe(reading, about)
@@ -90,8 +90,23 @@ def _read_data(reading: Reading, act: Act, about: Thing) -> Iterator[Observation
             yield from read_series(reading) if _STATISTICS.search(reading.body[:5_000]) else read_logs(reading, about)
         case Act.QUERY | Act.QUERY_RANGE:
             yield from read_series(reading)
-        case Act.RULES | Act.ALERTS:
+        case Act.RULES:
             yield from read_rules(reading)
+        case Act.ALERTS:
+            yield from read_rules(reading)
+            yield from read_anomalies(reading)
+        case _:
+            yield from _read_surroundings(reading, act, about)
+
+
+def _read_surroundings(reading: Reading, act: Act, about: Thing) -> Iterator[Observation]:
+    match act:
+        case Act.YAML:
+            yield from read_manifest(reading)
+        case Act.DEPENDENCIES:
+            yield from read_dependencies(reading, Thing("workload", about.name))
+        case Act.SERVICE_STATUS:
+            yield from read_unit(reading)
         case _:
             return
 

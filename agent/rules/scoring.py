@@ -127,8 +127,8 @@ def touches(cause: Thing, effect: Thing, scene: Scene) -> bool:
     """Whether a fault of `cause` can show in `effect`."""
     if cause.name == effect.name or cause.kind == "namespace":
         return True
-    if cause.kind == "node":
-        return any(pod.node and cause.name.startswith(pod.node) for pod in scene.pods_of(effect.name))
+    if cause.kind == "node":  # what runs there, and what finds no place with the node gone
+        return any(not pod.node or cause.name.startswith(pod.node) for pod in scene.pods_of(effect.name))
     if cause.kind == "volume":
         return effect.name in cause.name
     return cause.name in scene.downstream(effect.name)

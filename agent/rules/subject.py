@@ -43,7 +43,15 @@ _COMPARISON = re.compile(
 _LABELS = {
     "namespace": ("namespace", "kubernetes_namespace", "exported_namespace", "kube_namespace", "k8s.namespace.name"),
     "pod": ("pod", "pod_name", "exported_pod", "kubernetes_pod_name", "k8s.pod.name"),
-    "deployment": ("deployment", "statefulset", "daemonset", "workload", "kube_deployment", "k8s.deployment.name"),
+    "deployment": (
+        "deployment",
+        "statefulset",
+        "daemonset",
+        "workload",
+        "workload_name",
+        "kube_deployment",
+        "k8s.deployment.name",
+    ),
     "service": (
         "service",
         "app",

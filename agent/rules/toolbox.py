@@ -30,6 +30,8 @@ class Act(StrEnum):
     METADATA = "metadata"
     LOG_QUERY = "log_query"
     LOG_LABELS = "log_labels"
+    DEPENDENCIES = "dependencies"  # who calls whom, as a mesh or tracing knows it
+    SERVICE_STATUS = "service_status"  # of a system service on a node
 
 
 KUBERNETES = frozenset({Act.GET, Act.DESCRIBE, Act.EVENTS, Act.LOGS, Act.TOP, Act.YAML})
@@ -37,6 +39,8 @@ METRICS = frozenset({Act.QUERY, Act.QUERY_RANGE, Act.SERIES, Act.LABELS, Act.RUL
 LOG_STORE = frozenset({Act.LOG_QUERY, Act.LOG_LABELS})
 
 _VERBS = (
+    "service_status",
+    "dependencies",
     "query_range",
     "describe",
     "events",
@@ -55,7 +59,7 @@ _VERBS = (
 # The names one parameter goes by in different toolsets, likeliest first.
 _ALIASES: Mapping[str, tuple[str, ...]] = {
     "kind": ("kind", "resource", "resource_type", "type"),
-    "name": ("name", "pod", "pod_name", "object", "resource_name"),
+    "name": ("name", "pod", "pod_name", "object", "resource_name", "service_name", "service"),
     "namespace": ("namespace", "ns"),
     "selector": ("selector", "label_selector", "labels"),
     "container": ("container", "container_name"),
@@ -66,6 +70,8 @@ _ALIASES: Mapping[str, tuple[str, ...]] = {
     "start": ("start", "since", "from"),
     "end": ("end", "until", "to"),
     "limit": ("limit", "max_lines"),
+    "node": ("node", "node_name", "host"),
+    "service": ("service", "service_name", "unit"),
     "match": ("match", "selector", "matchers", "metric", "query"),
 }
 

@@ -14,6 +14,8 @@ from agent.tools import compact_json
 CALL_ID_PREFIX = "rules_"  # our own calls, as against those a language model made before it failed
 
 _HEAD = re.compile(r"(T\d{1,6}) (success|error|no_data|approval_required|client_pause)\s*")
+# What the digest of a long result puts before a line that stands for others; it is no part of the result.
+_ALIKE = re.compile(r"^\[\d{1,9} like this\] ", re.MULTILINE)
 _ALERT_OPENS = "<alert>"
 
 
@@ -95,7 +97,8 @@ def _reading(tool: str, arguments: Mapping[str, Any], content: str) -> Reading:
     query = ""
     if rest.startswith("query: "):
         query, _, rest = rest.removeprefix("query: ").partition("\n\n")
-    return Reading(tool=tool, arguments=arguments, ref=head[1], status=head[2], query=query, body=rest.lstrip("\n"))
+    body = _ALIKE.sub("", rest.lstrip("\n"))
+    return Reading(tool=tool, arguments=arguments, ref=head[1], status=head[2], query=query, body=body)
 
 
 def _alert(messages: Sequence[Message]) -> Mapping[str, Any]:

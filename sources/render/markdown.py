@@ -26,7 +26,7 @@ def markdown(report: Report, limit: int = LIMIT, *, hosts: Collection[str] = (),
     below = list(_below(document))
     tail = ["\n".join(escaped(line, document.hosts) + "  " for line in document.footer), f"<!-- {document.marker} -->"]
     opening, closing = "<details><summary>Timeline, evidence and all next steps</summary>", "</details>"
-    whole = "\n\n".join([*head, opening, *below, closing, *tail])
+    whole = "\n\n".join([*head, opening, *below, closing, *tail] if below else [*head, *tail])
     if measure(whole) <= limit:
         return whole
     fixed = measure("\n\n".join([*head, opening, NOTE, closing, *tail]))

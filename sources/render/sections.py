@@ -51,6 +51,8 @@ class Document:
 
 def compose(report: Report, hosts: Collection[str] = ()) -> Document:
     """The document of a report. Links may go to `hosts` and to where the report's own evidence was read."""
+    if report.outcome is Outcome.DUPLICATE_OF:
+        return _pointer(report, hosts)
     title = f"{OUTCOMES[report.outcome]}: {_clip(_one_line(report.headline) or report.alert.title, 160)}"
     sections = [
         Section("Cause", tuple(_cause(report))),
@@ -70,6 +72,21 @@ def compose(report: Report, hosts: Collection[str] = ()) -> Document:
         footer=tuple(_footer(report)),
         marker=marker(report.run.investigation),
         hosts=frozenset(host.lower() for host in hosts) | _evidence_hosts(report),
+    )
+
+
+def _pointer(report: Report, hosts: Collection[str]) -> Document:
+    """An alert that belongs to another one's investigation gets one line and the link, which is the address that a
+    ticket system gave our own note: not hostile."""
+    urls = [item.url for item in report.related if item.url]
+    links = [Paragraph((Span("See "), Span("its report", url=url))) for url in urls]
+    return Document(
+        title=f"{OUTCOMES[report.outcome]}: {_clip(_one_line(report.headline), 160)}",
+        above=tuple(links[:1]),
+        below=(),
+        footer=(f"Wrong? Run: rootcaused requeue {_clip(_one_line(report.alert.key), 120)}",),
+        marker=marker(report.run.investigation),
+        hosts=frozenset(host.lower() for host in hosts) | _hosts_of(urls),
     )
 
 
@@ -243,10 +260,14 @@ def _footer(report: Report) -> Iterable[str]:
 
 def _evidence_hosts(report: Report) -> frozenset[str]:
     """Evidence links are built by the tools from the operator's own configuration."""
+    return _hosts_of(item.url for item in report.evidence)
+
+
+def _hosts_of(urls: Iterable[str]) -> frozenset[str]:
     found = set()
-    for item in report.evidence:
+    for url in urls:
         try:
-            found.add(urllib.parse.urlsplit(item.url).netloc.lower())
+            found.add(urllib.parse.urlsplit(url).netloc.lower())
         except ValueError:
             continue
     return frozenset(found - {""})

@@ -18,7 +18,7 @@ from tests.support.http_server import HttpServer, Reply
 SECRET = "s3cr3t-token-value"
 QUERY_SECRET = "query-secret"
 MORE = ("userinfo-pw", "header-secret")
-SOON = Deadline.after(3_600)
+SOON = Deadline.never()
 
 
 @pytest.fixture

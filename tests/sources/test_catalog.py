@@ -17,6 +17,7 @@ SINKS: TypeAdapter[SinkConfig] = TypeAdapter(SinkConfig)
 @pytest.mark.parametrize("written", [
     {"kind": "pagerduty", "token": "t", "from_email": "a@b.example"},
     {"kind": "opsgenie", "api_key": "k"},
+    {"kind": "github", "token": "t", "repositories": "acme/shop", "labels": "alert"},
     {"kind": "jira", "url": "https://x.example", "email": "a@b", "api_token": "t", "jql": "a = b"},
     {"kind": "jsm_ops", "email": "a@b.example", "api_token": "t", "site": "https://a.atlassian.net"},
     {"kind": "alertmanager", "url": "http://am:9093", "write_to": "chat"},

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from agent.alert import Alert
 from agent.deadline import Deadline
 from agent.errors import Permanent, RootcausedError, Transient
 from sources.port import Destination
@@ -15,7 +16,7 @@ from tests.support.alerts import alert
 from tests.support.http_server import HttpServer, Reply, Request
 from tests.support.reports import hostile, report
 
-SOON = Deadline.after(3_600)
+SOON = Deadline.never()
 WRITES = ("POST", "PUT", "PATCH")
 STATUSES: list[tuple[int, type[RootcausedError]]] = [
     (301, Permanent), (302, Permanent), (307, Permanent), (400, Permanent), (401, Permanent), (403, Permanent),
@@ -25,10 +26,14 @@ STATUSES: list[tuple[int, type[RootcausedError]]] = [
 
 
 class DestinationContract:
-    """`secrets` may show in no error; the first is sent, so a system may echo it. `reads_back`: `find` finds."""
+    """`secrets` may show in no error; the first is sent, so a system may echo it. `reads_back`: `find` finds.
+
+    `subject` is the alert reports are about, with an id of the form the system has.
+    """
 
     secrets: tuple[str, ...] = ()
     reads_back = False
+    subject: Alert = alert()
 
     def make(self, url: str) -> Destination:
         raise NotImplementedError
@@ -70,20 +75,20 @@ class DestinationContract:
         return [request for request in server.requests if request.method in WRITES]
 
     def publish_as_the_pipeline_does(self, destination: Destination) -> None:
-        previous = destination.find(alert(), deadline=SOON)
-        destination.publish(alert(), report(), previous=previous, deadline=SOON)
+        previous = destination.find(self.subject, deadline=SOON)
+        destination.publish(self.subject, report(), previous=previous, deadline=SOON)
 
     @pytest.mark.parametrize(("status", "kind"), STATUSES)
     def test_the_status_of_a_write_decides_who_must_act(self, server, destination, status, kind) -> None:
         self.on_write(server, Reply(status, {"error": "refused"}, {"Location": "http://elsewhere.example/"}))
         with pytest.raises(kind):
-            destination.publish(alert(), report(), previous=None, deadline=SOON)
+            destination.publish(self.subject, report(), previous=None, deadline=SOON)
         assert len(self.writes(server)) == 1
 
     def test_a_rate_limit_says_how_long_to_wait(self, server, destination) -> None:
         self.on_write(server, Reply(429, b"slow down", {"Retry-After": "17"}))
         with pytest.raises(Transient) as caught:
-            destination.publish(alert(), report(), previous=None, deadline=SOON)
+            destination.publish(self.subject, report(), previous=None, deadline=SOON)
         assert caught.value.retry_after == 17
 
     @pytest.mark.parametrize("fault", ["echo", "cut", 500, 401, 403, 302])
@@ -98,14 +103,14 @@ class DestinationContract:
             else Reply(int(fault), echo.encode(), {"Location": f"http://x.example/?{echo}"}),
         )
         with pytest.raises(RootcausedError) as caught:
-            destination.publish(alert(), report(), previous=None, deadline=SOON)
+            destination.publish(self.subject, report(), previous=None, deadline=SOON)
         shown = "".join(traceback.format_exception(caught.value)) + repr(destination)
         assert [secret for secret in self.secrets if secret in shown] == []
 
     def test_an_error_can_be_pickled(self, server, destination) -> None:
         self.on_write(server, Reply(429, b"", {"Retry-After": "17"}))
         with pytest.raises(Transient) as caught:
-            destination.publish(alert(), report(), previous=None, deadline=SOON)
+            destination.publish(self.subject, report(), previous=None, deadline=SOON)
         again = pickle.loads(pickle.dumps(caught.value))
         assert (str(again), again.retry_after) == (str(caught.value), 17)
 
@@ -124,10 +129,10 @@ class DestinationContract:
             assert len(self.written(server)) == 1
 
     def test_what_was_written_is_found_again(self, server, destination) -> None:
-        assert destination.find(alert(), deadline=SOON) is None
-        receipt = destination.publish(alert(), report(), previous=None, deadline=SOON)
+        assert destination.find(self.subject, deadline=SOON) is None
+        receipt = destination.publish(self.subject, report(), previous=None, deadline=SOON)
         assert receipt.investigation == report().run.investigation
-        found = destination.find(alert(), deadline=SOON)
+        found = destination.find(self.subject, deadline=SOON)
         if self.reads_back:
             assert found == receipt
         else:
@@ -135,11 +140,11 @@ class DestinationContract:
 
     def test_nothing_is_sent_when_no_time_is_left(self, server, destination) -> None:
         with pytest.raises(Transient):
-            destination.publish(alert(), report(), previous=None, deadline=Deadline.after(-1))
+            destination.publish(self.subject, report(), previous=None, deadline=Deadline.after(-1))
         assert self.writes(server) == []
 
     def test_hostile_text_arrives_inert(self, server, destination) -> None:
-        destination.publish(alert(), hostile(), previous=None, deadline=SOON)
+        destination.publish(self.subject, hostile(), previous=None, deadline=SOON)
         self.assert_inert(server)
 
     def assert_inert(self, server: HttpServer) -> None:

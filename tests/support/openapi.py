@@ -52,11 +52,10 @@ class Spec:
         place = self._place(request)
         assert place is not None
         operation, pointer, _ = place
-        response = self._resolved(operation["responses"][str(reply.status)])
-        if "content" in response:
-            schema = f"{pointer}/responses/{reply.status}/content/application~1json/schema"
-        else:
-            schema = f"{pointer}/responses/{reply.status}/schema"
+        declared = operation["responses"][str(reply.status)]
+        response = self._resolved(declared)
+        where = declared["$ref"].removeprefix("#") if "$ref" in declared else f"{pointer}/responses/{reply.status}"
+        schema = f"{where}/content/application~1json/schema" if "content" in response else f"{where}/schema"
         body = reply.body if not isinstance(reply.body, bytes) else json.loads(reply.body)
         return self.faults(schema, body)
 

@@ -157,5 +157,22 @@ def listed(kind: str, text: str) -> tuple[str, Mapping[str, Any], str]:
     return "kubernetes_get", {"kind": kind, "namespace": "shop"}, text
 
 
+def manifest(kind: str, name: str, text: str) -> tuple[str, Mapping[str, Any], str]:
+    return "kubernetes_yaml", {"kind": kind, "name": name, "namespace": "shop"}, text
+
+
+def reported(text: str) -> tuple[str, Mapping[str, Any], str]:
+    """What monitoring says deviates."""
+    return "prometheus_alerts", {}, text
+
+
+def called(name: str, text: str) -> tuple[str, Mapping[str, Any], str]:
+    return "mesh_dependencies", {"name": name}, text
+
+
+def unit(node: str, service: str, text: str) -> tuple[str, Mapping[str, Any], str]:
+    return "nodes_service_status", {"node": node, "service": service}, text
+
+
 def measured(query: str, text: str) -> tuple[str, Mapping[str, Any], str]:
     return "prometheus_query_range", {"query": query}, text

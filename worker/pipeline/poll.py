@@ -37,14 +37,17 @@ def poll(front: Front, name: str) -> int:
 
 
 def _poll(front: Front, name: str) -> int:
+    """A source may give a cursor and then fail: what it stands for was admitted, so it is kept."""
     cursor = front.store.cursor(name)
     moved, seen = cursor, 0
-    for page in front.sources[name].poll(cursor, deadline=Deadline.after(POLL_SECONDS)):
-        front.admit_page(name, page, via="poll")
-        seen += len(page.alerts)
-        moved = page.cursor or moved
-    if moved != cursor:
-        front.store.move_cursor(name, moved)
+    try:
+        for page in front.sources[name].poll(cursor, deadline=Deadline.after(POLL_SECONDS)):
+            front.admit_page(name, page, via="poll")
+            seen += len(page.alerts)
+            moved = page.cursor or moved
+    finally:
+        if moved != cursor:
+            front.store.move_cursor(name, moved)
     return seen
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from agent.report import NextStep
 from agent.rules.changes import trigger
 from agent.rules.mechanisms import looks, steps
-from agent.rules.mechanisms.port import Account, Hypothesis, Match, Rule, Sign
+from agent.rules.mechanisms.port import Account, Hypothesis, Match, Rule, Sign, Want
 from agent.rules.observation import Fact, Observation
 from agent.rules.scene import Scene
 
@@ -24,8 +25,7 @@ def _stands(observation: Observation, _match: Match, scene: Scene) -> bool:
     """A reference that was missing for a moment, as when all is created at once, is overcome: the pod is there."""
     if observation.about.kind == "replicaset":
         return not any(pod.startswith(f"{observation.about.name}-") for pod in scene.pods)
-    pod = scene.pods.get(observation.about.name)
-    return pod is None or not pod.healthy
+    return not scene.overcome(observation)
 
 
 def _tell(hypothesis: Hypothesis, scene: Scene) -> Account:
@@ -38,7 +38,8 @@ def _tell(hypothesis: Hypothesis, scene: Scene) -> Account:
     else:
         because = "its configuration names something that does not exist"
     began = trigger(hypothesis.component.name, scene, "config")
-    return Account(did="can't start", because=because, trigger=began)
+    variant = (hypothesis.part("what") or hypothesis.part("kind") or hypothesis.part("part")).lower().rstrip("s")
+    return Account(did="can't start", because=because, trigger=began, variant=variant)
 
 
 def _steps(hypothesis: Hypothesis, scene: Scene) -> list[NextStep]:
@@ -54,6 +55,15 @@ def _steps(hypothesis: Hypothesis, scene: Scene) -> list[NextStep]:
             undo="delete the object again, or put the former reference back",
         ),
     ]
+
+
+def _look_at_claims(hypothesis: Hypothesis, scene: Scene) -> Iterator[Want]:
+    """A claim that is missing may have been refused."""
+    if hypothesis.part("what").lower().startswith("persistentvolumeclaim"):
+        yield looks.get("persistentvolumeclaims", scene)
+        yield looks.get("resourcequotas", scene)
+        name = hypothesis.component.name
+        yield looks.yaml_of(looks.workload_kind(name, scene), name, scene)
 
 
 CONFIG_REFERENCE = Rule(
@@ -81,7 +91,7 @@ CONFIG_REFERENCE = Rule(
             pattern=re.compile(r"\b(?:Init:)?CreateContainerConfigError\b"),
         ),
     ),
-    looks=(looks.describe_pods, looks.describe_revisions),
+    looks=(looks.describe_pods, _look_at_claims, looks.describe_revisions),
     tells=_tell,
     steps=_steps,
 )

@@ -8,8 +8,10 @@ from agent.report import NextStep
 from agent.rules.changes import trigger
 from agent.rules.mechanisms import looks, steps
 from agent.rules.mechanisms.port import Account, Hypothesis, Match, Rule, Sign
+from agent.rules.mechanisms.wrong_address import look_at_settings
 from agent.rules.observation import Fact, Observation, Thing
 from agent.rules.scene import Scene, target
+from agent.rules.settings import database_of
 
 _POOL = re.compile(
     r"Connection is not available, request timed out|QueuePool limit of size (?P<size>\d{1,6})|pool (?:is )?exhausted"
@@ -51,7 +53,7 @@ def _limit(used: Observation, scene: Scene) -> float | None:
 
 def _database(observation: Observation, _match: Match, scene: Scene) -> Thing:
     host, _ = target(observation.text)
-    return scene.host(host) if host else scene.owner(observation.about)
+    return scene.host(host) if host else database_of(scene.owner(observation.about), scene)
 
 
 def _tell(hypothesis: Hypothesis, scene: Scene) -> Account:
@@ -89,12 +91,23 @@ CONNECTION_POOL = Rule(
     depth=26,
     signs=(
         Sign(name="a request got no connection from the pool", weight="decisive", facts=(Fact.LOG,), pattern=_POOL),
-        Sign(name=SERVER_SIGN, weight="decisive", facts=(Fact.LOG,), pattern=_SERVER, component=_database),
-        Sign(name="all connections of the pool are in use", weight="decisive", facts=(Fact.SERIES,), holds=_full),
+        Sign(name=SERVER_SIGN, weight="decisive", facts=(Fact.LOG, Fact.EVENT), pattern=_SERVER, component=_database),
+        Sign(
+            name="all connections of the pool are in use",
+            weight="decisive",
+            facts=(Fact.SERIES,),
+            holds=_full,
+            dated=False,
+        ),
         Sign(name="requests wait for a connection", weight="supporting", facts=(Fact.SERIES,), holds=_waiting),
         Sign(name="the pool has spare connections", weight="contradicting", facts=(Fact.SERIES,), holds=_spare),
     ),
-    looks=(looks.series("pool_used", "pool_max", "pool_pending"), looks.logs, looks.describe_revisions),
+    looks=(
+        look_at_settings,
+        looks.series("pool_used", "pool_max", "pool_pending"),
+        looks.logs,
+        looks.describe_revisions,
+    ),
     tells=_tell,
     steps=_steps,
 )

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
+from agent.alert import parse_time
 from agent.report import NextStep
 from agent.rules.mechanisms import looks, steps
 from agent.rules.mechanisms.port import Account, Finding, Hypothesis, Match, Rule, Sign, Want, recognise
-from agent.rules.observation import Fact, Observation, Thing, quantity
+from agent.rules.observation import Fact, Observation, Thing, quantity, quote
+from agent.rules.pod import Pod
 from agent.rules.scene import Scene
 
 THROTTLED = 0.25  # share of periods
@@ -16,6 +19,7 @@ BUSY = 0.9  # share of a node's CPU
 STOLEN = 0.1
 DOMINANT = 2.0  # times what the victim's busiest pod uses
 MIN_CORES = 0.5
+HEAVY = "it uses most of the node's CPU"
 
 
 def _measured(name: str, observation: Observation) -> float | None:
@@ -93,31 +97,27 @@ class NoisyNeighbour:
     depth = 22
 
     def hypotheses(self, scene: Scene) -> Iterable[Hypothesis]:
-        victims = self._victims(scene)
+        focus = scene.focus.name
+        victims = frozenset({focus} - {""})
         for component, pressure in recognise(_BUSY_NODE, scene):
+            shared = [pod for pod in scene.pods_of(focus) if pod.node == component.name]
             usage = _usage_on(component.name, scene)
             own = max((cores for row, cores in usage if scene.owner(row.about).name in victims), default=0.0)
             others = [(row, cores) for row, cores in usage if scene.owner(row.about).name not in victims]
             row, cores = max(others, key=lambda pair: pair[1], default=(None, 0.0))
-            if victims and row is not None and cores >= max(MIN_CORES, DOMINANT * own):
-                heavy = Finding(
-                    sign="it uses most of the node's CPU", weight="decisive", observation=row, quote=row.text[:300]
-                )
+            if shared and row is not None and cores >= max(MIN_CORES, DOMINANT * own):
+                heavy = Finding(sign=HEAVY, weight="decisive", observation=row, quote=quote(row.text))
+                found = (heavy, pressure, *_arrival(row, scene), _beside(shared[0]))
                 neighbour = scene.owner(row.about)
-                found = (heavy, pressure)
                 yield Hypothesis(mechanism=self, component=neighbour, findings=found, affects=victims)
-
-    def _victims(self, scene: Scene) -> frozenset[str]:
-        return frozenset({scene.focus.name} - {""})
 
     def follow_ups(self, hypothesis: Hypothesis, scene: Scene) -> Iterable[Want]:
         yield from looks.describe_pods(hypothesis, scene)
         yield from looks.describe_revisions(hypothesis, scene)
 
     def account(self, hypothesis: Hypothesis, scene: Scene) -> Account:
-        node = hypothesis.part("label_node") or hypothesis.findings[-1].observation.about.name
-        because = f"it takes the CPU of node {node}, which {scene.focus.name} shares" if node else "it takes the CPU"
-        return Account(did=f"starves {scene.focus.name}", because=because, trigger="load")
+        node = hypothesis.part("node") or "both run on"
+        return Account(did=f"starves {scene.focus.name}", because=f"it takes the CPU of node {node}", trigger="load")
 
     def next_steps(self, hypothesis: Hypothesis, scene: Scene) -> Iterable[NextStep]:
         name = hypothesis.component.name
@@ -131,6 +131,20 @@ class NoisyNeighbour:
                 undo="take the limit or the rule away again",
             ),
         ]
+
+
+def _arrival(usage: Observation, scene: Scene) -> Iterable[Finding]:
+    """When the neighbour came, where that was shortly before the alert."""
+    pod = scene.pods.get(usage.about.name)
+    created = pod.row.values.get("created", "") if pod else ""
+    if pod is not None and created and scene.young(replace(pod.row, at=parse_time(created))):
+        came = replace(pod.row, values={**pod.row.values, "since": created})
+        yield Finding(sign="it came shortly before the alert", weight="supporting", observation=came, quote=came.text)
+
+
+def _beside(pod: Pod) -> Finding:
+    sign = "a pod that the alert is about runs on the same node"
+    return Finding(sign=sign, weight="supporting", observation=pod.row, quote=quote(pod.row.text), parts=pod.row.values)
 
 
 def _usage_on(node: str, scene: Scene) -> list[tuple[Observation, float]]:

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from agent.report import NextStep, Trigger
 from agent.rules.changes import trigger
 from agent.rules.mechanisms import looks, steps
-from agent.rules.mechanisms.port import Account, Hypothesis, Match, Rule, Sign
-from agent.rules.observation import Fact, Observation
+from agent.rules.mechanisms.port import Account, Hypothesis, Looks, Match, Places, Rule, Sign, owner
+from agent.rules.mechanisms.wrong_address import look_at_settings
+from agent.rules.observation import NOTHING, Fact, Observation, Thing
 from agent.rules.scene import Scene
+from agent.rules.settings import database_of
 
 
 def _crashed(observation: Observation, _match: Match, scene: Scene) -> bool:
@@ -72,6 +74,7 @@ CRASH_LOOP = Rule(
             weight="decisive",
             facts=(Fact.CONTAINER,),
             pattern=re.compile(r"(?:Reason:\s+|waiting )CrashLoopBackOff"),
+            holds=_backs_off,
         ),
         Sign(name="its container ended with an error", weight="supporting", facts=(Fact.CONTAINER,), holds=_crashed),
         Sign(
@@ -86,6 +89,7 @@ CRASH_LOOP = Rule(
             weight="supporting",
             facts=(Fact.POD,),
             pattern=re.compile(r"\b(?:Init:)?CrashLoopBackOff\b|\bInit:Error\b|\bError\b"),
+            holds=_backs_off,
         ),
         Sign(name="it restarted lately", weight="supporting", facts=(Fact.POD,), holds=_restarting),
         Sign(name="its restarts are rising", weight="supporting", facts=(Fact.SERIES,), holds=_rising),
@@ -108,22 +112,45 @@ class _LastWords:
     trigger: Trigger
     pattern: re.Pattern[str]
     sign: str
+    component: Places = owner
+    looks: tuple[Looks, ...] = ()
 
     def rule(self) -> Rule:
         def tell(hypothesis: Hypothesis, scene: Scene) -> Account:
             began = trigger(hypothesis.component.name, scene, self.trigger)
             because = self.because.format(**{key: hypothesis.part(key) for key in ("port", "user", "path")})
-            return Account(did=self.did, because=" ".join(because.split()), trigger=began)
+            because = " ".join(because.split()).removesuffix(" on")  # where the message names no path
+            return Account(did=self.did, because=because, trigger=began)
 
         return Rule(
             name=self.name,
             title=self.title,
             depth=28,
-            signs=(Sign(name=self.sign, weight="decisive", facts=(Fact.LOG,), pattern=self.pattern),),
-            looks=(looks.previous_logs, looks.logs, looks.describe_revisions),
+            signs=(
+                Sign(
+                    name=self.sign,
+                    weight="decisive",
+                    facts=(Fact.LOG,),
+                    pattern=self.pattern,
+                    component=self.component,
+                ),
+            ),
+            looks=(*self.looks, looks.previous_logs, looks.logs, looks.describe_revisions),
             tells=tell,
             steps=_steps,
         )
+
+
+_FROM = re.compile(r"'@'(?P<address>\d{1,3}(?:\.\d{1,3}){3})'|\bhost=(?P<host>\d{1,3}(?:\.\d{1,3}){3})")
+
+
+def _who_logs_in(observation: Observation, _match: Match, scene: Scene) -> Thing:
+    """A server's own log names the client by its address; a pod that is gone is nobody."""
+    found = _FROM.search(observation.text)
+    address = (found["address"] or found["host"]) if found else ""
+    client = scene.host(address) if address else NOTHING
+    writer = scene.owner(observation.about)
+    return writer if not address or client == writer else client if client.kind == "workload" else NOTHING
 
 
 CREDENTIALS = _LastWords(
@@ -138,6 +165,7 @@ CREDENTIALS = _LastWords(
         re.IGNORECASE,
     ),
     sign="a server refused the credentials",
+    component=_who_logs_in,
 ).rule()
 
 PORT_CONFLICT = _LastWords(
@@ -170,9 +198,11 @@ PERMISSIONS = _LastWords(
 READ_ONLY = _LastWords(
     name="database_read_only",
     title="a database takes no writes",
-    did="can't write to its database",
-    because="the database is read-only",
+    did="takes no writes",
+    because="it is read-only",
     trigger="config",
+    component=lambda observation, _match, scene: database_of(scene.owner(observation.about), scene),
+    looks=(look_at_settings,),
     pattern=re.compile(
         r"--(?:super-)?read-only option|in a read-only transaction|READONLY You can't write against a read only"
         r"|database is read.only|not primary|NotWritablePrimary",

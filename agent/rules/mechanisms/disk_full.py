@@ -13,6 +13,12 @@ from agent.rules.scene import Scene
 FULL = 0.03  # share that is free
 ROOMY = 0.15
 
+# Words in which a client reports the error of the server it writes to.
+_RELAYED = re.compile(
+    r"\bpq: |psycopg|PG::|PSQLException|could not extend file|SQLSTATE|SQLException|ERROR \d{4} \(|OperationalError"
+    r"|pymongo|MongoServerError|RedisError|MISCONF",
+    re.IGNORECASE,
+)
 _MEASURES = ("disk_free", "volume_free")
 
 
@@ -33,6 +39,15 @@ def _place(observation: Observation, _match: Match, _scene: Scene) -> Thing:
         return Thing("volume", claim)
     instance = values.get("label_instance") or values.get("label_node", "")
     return Thing("node", instance) if instance else NOTHING
+
+
+def _writer(observation: Observation, _match: Match, scene: Scene) -> Thing:
+    """Who ran out of space: a database's error comes to the log of its client, so a volume that is seen to be full
+    tells more than who complains."""
+    full = {_place(series, _match, scene) for series in scene.of(Fact.SERIES) if _full(series, _match, scene)}
+    volumes = [place for place in full if place.kind == "volume"]
+    relayed = _RELAYED.search(observation.text) is not None
+    return volumes[0] if relayed and len(volumes) == 1 else scene.owner(observation.about)
 
 
 def _node(observation: Observation, _match: Match, scene: Scene) -> Thing:
@@ -81,6 +96,7 @@ DISK_FULL = Rule(
                 r"|could not extend file .{0,120}|disk quota exceeded|flood.stage disk watermark",
                 re.IGNORECASE,
             ),
+            component=_writer,
         ),
         Sign(
             name="the node is short of disk",
@@ -104,6 +120,7 @@ DISK_FULL = Rule(
             facts=(Fact.SERIES,),
             holds=_full,
             component=_place,
+            dated=False,
         ),
         Sign(
             name="there is room on the file system",

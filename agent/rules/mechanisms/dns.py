@@ -9,6 +9,7 @@ from agent.rules.mechanisms import looks, steps
 from agent.rules.mechanisms.port import Account, Hypothesis, Match, Rule, Sign, Want
 from agent.rules.observation import Fact, Observation, Thing
 from agent.rules.scene import Scene, target
+from agent.rules.services import services
 from agent.rules.toolbox import Act
 
 _NO_NAME = re.compile(
@@ -25,6 +26,12 @@ _RESOLVER = re.compile(
 def _caller(observation: Observation, _match: Match, scene: Scene) -> Thing:
     """The workload that uses the name; what it named stands in the quote."""
     return scene.owner(observation.about)
+
+
+def _unknown(observation: Observation, _match: Match, scene: Scene) -> bool:
+    """A name that a service bears was missing for a moment, as when all start at once."""
+    host, _ = target(observation.text)
+    return not host or scene.host(host).name not in services(scene)
 
 
 def _down(observation: Observation, _match: Match, _scene: Scene) -> bool:
@@ -69,7 +76,14 @@ DNS = Rule(
     depth=24,
     signs=(
         Sign(name=RESOLVER_SIGN, weight="decisive", facts=(Fact.LOG,), pattern=_RESOLVER, component=_caller),
-        Sign(name="a name is unknown", weight="decisive", facts=(Fact.LOG,), pattern=_NO_NAME, component=_caller),
+        Sign(
+            name="a name is unknown",
+            weight="decisive",
+            facts=(Fact.LOG,),
+            pattern=_NO_NAME,
+            holds=_unknown,
+            component=_caller,
+        ),
         Sign(name="the resolver's pods are not ready", weight="supporting", facts=(Fact.POD,), holds=_down),
     ),
     looks=(_look_at_resolver, looks.logs),

@@ -15,7 +15,7 @@ from agent.rules.scene import Scene
 _REASONS = (
     (
         "registry_name",
-        r"lookup [A-Za-z0-9.-]{1,200}(?: on [^ ]{1,60})?: ?server misbehaving|no such host",
+        r"lookup [A-Za-z0-9.-]{1,200}(?: on [^ ]{1,60})?: ?server misbehaving|no such host|name resolution",
         "the registry's name does not resolve",
     ),
     (
@@ -50,8 +50,8 @@ def reason(text: str) -> tuple[str, str]:
 
 
 def _text(hypothesis: Hypothesis) -> str:
-    told = [finding for finding in hypothesis.findings if finding.observation.fact is Fact.EVENT]
-    return "\n".join(finding.observation.text.partition("Failed to pull image")[2] for finding in told)
+    texts = (finding.observation.text for finding in hypothesis.having("decisive"))
+    return "\n".join(re.split(r"Failed to pull image|pulling image", text)[-1] for text in texts)
 
 
 def _tell(hypothesis: Hypothesis, scene: Scene) -> Account:
@@ -59,9 +59,11 @@ def _tell(hypothesis: Hypothesis, scene: Scene) -> Account:
     image = hypothesis.part("image")
     did = f"can't pull image {image}" if image else "can't pull its image"
     if name in ("registry_name", "network", "rate_limit", "trust"):
-        return Account(did=did, because=because, trigger="dependency")
+        return Account(did=did, because=because, trigger="dependency", variant=name)
     began = trigger(hypothesis.component.name, scene, "config")
-    return Account(did=did, because=because or "the pull fails", trigger=began)
+    if not name and any(finding.sign == SECRET_SIGN for finding in hypothesis.findings):
+        name, because = "credentials", "its pull secret does not exist"
+    return Account(did=did, because=because or "the pull fails", trigger=began, variant=name)
 
 
 def _steps(hypothesis: Hypothesis, scene: Scene) -> list[NextStep]:
@@ -80,12 +82,29 @@ def _steps(hypothesis: Hypothesis, scene: Scene) -> list[NextStep]:
     ]
 
 
+SECRET_SIGN = "a pull secret could not be read"
+
 IMAGE_PULL = Rule(
     name="image_pull",
     title="an image can't be pulled",
     depth=32,
     signs=(
         Sign(name="the kubelet could not pull the image", weight="decisive", facts=(Fact.EVENT,), pattern=_FAILED),
+        Sign(
+            name=SECRET_SIGN,
+            weight="supporting",
+            facts=(Fact.EVENT,),
+            pattern=re.compile(r"FailedToRetrieveImagePullSecret|Unable to retrieve some image pull secrets"),
+        ),
+        Sign(
+            name="the container's state tells why the pull failed",
+            weight="decisive",
+            facts=(Fact.CONTAINER,),
+            pattern=re.compile(
+                r"waiting (?:ImagePullBackOff|ErrImagePull): .{0,60}pulling image"
+                r" [\"'](?P<image>[^\"' ]{1,250})[\"']: .{3}"
+            ),
+        ),
         Sign(
             name="a container waits for its image",
             weight="supporting",

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from agent.rules.measures import MEASURES
 from agent.rules.mechanisms.port import Hypothesis, Looks, Want
 from agent.rules.names import is_label_value, is_object_name
-from agent.rules.observation import Fact, Thing
+from agent.rules.observation import Fact, Observation, Thing
 from agent.rules.scene import Scene
 from agent.rules.toolbox import Act
 
@@ -54,6 +54,11 @@ def list_of(kind: str) -> Looks:
         yield get(kind, scene)
 
     return look
+
+
+def yaml_of(kind: str, name: str, scene: Scene) -> Want:
+    arguments = {"kind": kind, "name": name, "namespace": scene.subject.namespace}
+    return Want(act=Act.YAML, arguments={key: value for key, value in arguments.items() if value})
 
 
 def logs(hypothesis: Hypothesis, scene: Scene) -> Iterable[Want]:
@@ -152,6 +157,13 @@ def workload_kind(name: str, scene: Scene) -> str:
 
 def revisions(workload: str, scene: Scene) -> list[str]:
     """The replica sets of a workload, newest first."""
-    rows = [row for row in scene.of(Fact.WORKLOAD) if row.about.kind == "replicaset"]
-    mine = {row.about.name: row for row in rows if scene.owner(row.about).name == workload}
+    mine = scene.once("revisions", _revisions).get(workload, {})
     return sorted(mine, key=lambda name: (-(mine[name].number("revision") or 0.0), mine[name].number("age") or 0.0))
+
+
+def _revisions(scene: Scene) -> dict[str, dict[str, Observation]]:
+    found: dict[str, dict[str, Observation]] = {}
+    for row in scene.of(Fact.WORKLOAD):
+        if row.about.kind == "replicaset":
+            found.setdefault(scene.owner(row.about).name, {})[row.about.name] = row
+    return found

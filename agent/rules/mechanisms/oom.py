@@ -107,7 +107,7 @@ OOM = Rule(
             facts=(Fact.POD,),
             pattern=re.compile(r"\bOOMKilled\b"),
         ),
-        Sign(name="memory reaches its limit", weight="supporting", facts=(Fact.SERIES,), holds=_at_limit),
+        Sign(name="memory reaches its limit", weight="supporting", facts=(Fact.SERIES,), holds=_at_limit, dated=False),
         Sign(
             name="the last roll-out lowered the limit",
             weight="supporting",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -42,7 +42,8 @@ def owner(observation: Observation, _match: Match, scene: Scene) -> Thing:
 class Sign:
     """One thing to recognise. `pattern` is searched in the observation's text, `holds` then decides.
 
-    `component` names what would be at fault; a sign gives NOTHING where it can't tell.
+    `component` names what would be at fault; a sign gives NOTHING where it can't tell. `dated` is False where the
+    time of what was seen (a series' largest step) is not the time from which the sign holds.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Sign:
     pattern: re.Pattern[str] = ANYTHING
     holds: Holds = always
     component: Places = owner
+    dated: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,9 +86,8 @@ class Hypothesis:
 
     @property
     def onset(self) -> datetime | None:
-        """Of what proves it; of what merely supports it only where nothing decisive has a time."""
-        decisive = earliest(finding.observation.at for finding in self.having("decisive"))
-        return decisive or earliest(finding.observation.at for finding in self.having("supporting"))
+        """The earliest of its signs: a last state or the end of a log says only that it was still so."""
+        return earliest(finding.observation.began for finding in self.having("decisive", "supporting"))
 
     def part(self, key: str) -> str:
         """The first value any finding has under this key, the heaviest findings first."""
@@ -101,6 +102,7 @@ class Account:
     did: str
     because: str
     trigger: Trigger = "unknown"
+    variant: str = ""  # the kind of this mechanism: an image that can't be pulled for lack of `credentials`
 
 
 class Mechanism(Protocol):
@@ -134,9 +136,28 @@ class Mechanism(Protocol):
     def next_steps(self, hypothesis: Hypothesis, scene: Scene) -> Iterable[NextStep]: ...
 
 
+def finding(sign: str, seen: Observation, weight: Weight, parts: Mapping[str, str] | None = None) -> Finding:
+    """A finding that quotes the observation from its start."""
+    return Finding(sign=sign, weight=weight, observation=seen, quote=quote(seen.text), parts=parts or {})
+
+
+def category(hypothesis: Hypothesis, account: Account) -> str:
+    """`mechanism` or `mechanism.variant`: what a report files the cause under."""
+    return ".".join(part for part in (hypothesis.mechanism.name, account.variant) if part)
+
+
 Looks = Callable[[Hypothesis, Scene], Iterable[Want]]
 Tells = Callable[[Hypothesis, Scene], Account]
 Steps = Callable[[Hypothesis, Scene], Iterable[NextStep]]
+
+
+Affects = Callable[[Sequence[Finding], Scene], frozenset[str]]
+
+
+def told_by(findings: Sequence[Finding], scene: Scene) -> frozenset[str]:
+    """Workloads whose own logs tell of it: it is their trouble too, wherever it lies."""
+    logs = (finding.observation for finding in findings if finding.observation.fact is Fact.LOG)
+    return frozenset(scene.owner(line.about).name for line in logs) - {""}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +171,7 @@ class Rule:
     tells: Tells
     looks: tuple[Looks, ...] = ()
     steps: Steps = lambda _hypothesis, _scene: ()
+    affects: Affects = told_by
 
     def hypotheses(self, scene: Scene) -> Iterable[Hypothesis]:
         found: dict[Thing, list[Finding]] = {}
@@ -157,7 +179,9 @@ class Rule:
             for component, finding in recognise(sign, scene):
                 found.setdefault(component, []).append(finding)
         return [
-            Hypothesis(mechanism=self, component=component, findings=tuple(findings))
+            Hypothesis(
+                mechanism=self, component=component, findings=_relevant(findings), affects=self.affects(findings, scene)
+            )
             for component, findings in found.items()
         ]
 
@@ -172,11 +196,32 @@ class Rule:
         return self.steps(hypothesis, scene)
 
 
+def _relevant(findings: list[Finding]) -> tuple[Finding, ...]:
+    """Without contradictions that come from another pod than the proof: one pod's health says nothing of another's."""
+    proof = {f.observation.about for f in findings if f.weight == "decisive" and f.observation.about.kind == "pod"}
+
+    def speaks(finding: Finding) -> bool:
+        about = finding.observation.about
+        return finding.weight != "contradicting" or about.kind != "pod" or not proof or about in proof
+
+    return tuple(finding for finding in findings if speaks(finding))
+
+
+def _candidates(sign: Sign, scene: Scene) -> Iterable[Observation]:
+    """Events that are overcome speak for nothing; against something they may."""
+    if sign.weight == "contradicting":
+        return scene.of(*sign.facts)
+    others = (fact for fact in sign.facts if fact is not Fact.EVENT)
+    return (*(scene.standing if Fact.EVENT in sign.facts else ()), *scene.of(*others))
+
+
 def recognise(sign: Sign, scene: Scene) -> Iterable[tuple[Thing, Finding]]:
     """Where a sign is seen; what is too old to belong to the alert is not."""
-    for observation in scene.of(*sign.facts):
+    for observation in _candidates(sign, scene):
         match = sign.pattern.search(observation.text)
         if match is None or not scene.since(observation) or not sign.holds(observation, match, scene):
+            continue
+        if sign.weight == "contradicting" and scene.gone(observation):
             continue
         component = sign.component(observation, match, scene)
         if component == NOTHING or not component.name:
@@ -187,7 +232,7 @@ def recognise(sign: Sign, scene: Scene) -> Iterable[tuple[Thing, Finding]]:
             Finding(
                 sign=sign.name,
                 weight=sign.weight,
-                observation=observation,
+                observation=observation if sign.dated else replace(observation, at=None),
                 quote=quote(observation.text, match.start(), match.end()),
                 parts=parts,
             ),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
-from agent.report import NextStep
+from agent.report import NextStep, Trigger
 from agent.rules.mechanisms import looks, steps
 from agent.rules.mechanisms.port import Account, Hypothesis, Match, Rule, Sign
+from agent.rules.nodes import closed, control_plane, nodes
 from agent.rules.observation import Fact, Observation
 from agent.rules.scene import Scene
 
@@ -49,15 +50,61 @@ def predicates(message: str) -> list[tuple[str, str]]:
     return [(name, because) for name, pattern, because in PREDICATES if pattern.search(text)]
 
 
+def obstacle(message: str, workload: str, scene: Scene) -> tuple[str, str]:
+    """What keeps the pod from the nodes that it is meant for.
+
+    Nodes that it does not select are left out on purpose, and those of the control plane are closed as a rule: they
+    count only where nothing else stands in the way.
+    """
+    found = dict(predicates(message))
+    if "cordoned" in found and not _cordoned_beyond_control_plane(message, scene):
+        found = {name: because for name, because in found.items() if name != "cordoned"} or found
+    name = next((name for name in _BY_WEIGHT if name in found), "")
+    if name == "selector":
+        name = "selector" if _selects(workload, scene) else "affinity"
+        return name, found["selector"]
+    return name, found.get(name, "no node can take it")
+
+
+_BY_WEIGHT = (
+    *("volume", "volume_node", "taint", "cpu", "memory", "resource", "anti_affinity", "topology", "ports"),
+    *("cordoned", "selector"),
+)
+
+
+def _cordoned_beyond_control_plane(message: str, scene: Scene) -> bool:
+    count = _CORDONED.search(message)
+    expected = set(closed(scene)) & set(control_plane(scene)) if any(True for _ in nodes(scene)) else {"one"}
+    return count is not None and int(count[1]) > len(expected)
+
+
+def _selects(workload: str, scene: Scene) -> bool:
+    """Whether the pods have a plain node selector, as `describe` tells it."""
+    lines = (line for line in scene.of(Fact.CONDITION) if scene.owner(line.about).name == workload)
+    told = {line.values.get("value", "") for line in lines if _SELECTOR.fullmatch(line.values.get("section", ""))}
+    return bool(told - {"", "<none>"})
+
+
+_NODE_TAINT = re.compile(r"taint \{node\.kubernetes\.io/(?!unschedulable)")
+_CORDONED = re.compile(r"(\d{1,5}) node\(s\) were unschedulable")
+_SELECTOR = re.compile(r"Node-Selectors|node selector")
+
+
 def _pending(observation: Observation, _match: Match, _scene: Scene) -> bool:
     return observation.values.get("status") == "Pending"
 
 
-def _tell(hypothesis: Hypothesis, _scene: Scene) -> Account:
-    found = predicates(hypothesis.part("message"))
-    because = " and ".join(text for _, text in found[:2]) or "no node can take it"
-    capacity = bool(found) and found[0][0] in ("cpu", "memory", "resource")
-    return Account(did="can't be scheduled", because=because, trigger="capacity" if capacity else "config")
+def _stands(_observation: Observation, match: Match, _scene: Scene) -> bool:
+    """A pod that is being deleted, and one that only waits for its volume, have another story."""
+    text = match.string.partition("preemption:")[0]
+    own = _NODE_TAINT.search(text) is not None and {name for name, _ in predicates(text)} <= {"taint", "cordoned"}
+    return "skip schedule" not in text and not own  # a taint by which Kubernetes marks a node that has failed
+
+
+def _tell(hypothesis: Hypothesis, scene: Scene) -> Account:
+    name, because = obstacle(hypothesis.part("message"), hypothesis.component.name, scene)
+    began: Trigger = "capacity" if name in ("cpu", "memory", "resource") else "config"
+    return Account(did="can't be scheduled", because=because, trigger=began, variant=name)
 
 
 def _steps(hypothesis: Hypothesis, scene: Scene) -> list[NextStep]:
@@ -80,6 +127,7 @@ SCHEDULING = Rule(
             weight="decisive",
             facts=(Fact.EVENT,),
             pattern=re.compile(r"FailedScheduling\b.{0,400}(?:nodes are available|persistentvolumeclaim)"),
+            holds=_stands,
         ),
         Sign(name="the pod is pending", weight="supporting", facts=(Fact.POD,), holds=_pending),
     ),

@@ -115,6 +115,8 @@ def _line(reading: Reading, about: Thing, container: _Container, line: str) -> I
         text = f"{container.lines[-1]}\n{line.strip()}" if container.lines else line.strip()
         container.lines.append(line.strip())
         yield _observation(reading, Fact.LIMIT, about, text, values)
+    elif container.section == "Environment" and value and not value.startswith("<set to"):
+        yield _observation(reading, Fact.SETTING, about, line.strip(), {"name": key, "value": value})
 
 
 def _key_line(
@@ -131,6 +133,9 @@ def _key_line(
         yield _observation(reading, Fact.IMAGE, about, line, {"image": value, "container": container.name})
     elif key in ("Port", "Ports"):
         container.ports += _PORT.findall(value)
+        values = {"ports": " ".join(container.ports), "container": container.name}
+        if container.ports:
+            yield _observation(reading, Fact.PORTS, about, line, values)
     elif key in ("Liveness", "Readiness", "Startup"):
         target = _PROBE_PORT.search(value)
         values = {"probe": key.lower(), "container": container.name, "ports": " ".join(container.ports)}
@@ -142,6 +147,8 @@ def _state(reading: Reading, about: Thing, container: _Container) -> Iterator[Ob
     """One observation a state, quoted from its first to its last line."""
     if "when" in container.values:
         values = container.values | {"container": container.name, "image": container.image}
+        if values["state"] == "Running" and (began := read_time(values.get("started", ""))) is not None:
+            values["running_since"] = began.isoformat()
         at = read_time(values.get("finished", "") or values.get("started", ""))
         text = "\n".join(container.lines)
         yield Observation(fact=Fact.CONTAINER, about=about, text=text, ref=reading.ref, at=at, values=values)

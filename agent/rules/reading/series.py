@@ -23,6 +23,7 @@ _INSTANT = re.compile(r"\}?\s*(?:=>|:|=)?\s*([-+]?\d[\d.]{0,30}(?:e[-+]?\d{1,3})
 _COMMON = re.compile(r"^\d{1,6} series.{0,80}; all have (.{1,3000})$")
 _CONSTANT = re.compile(r"\bconstant ([-+]?\d[\d.]{0,30}(?:e[-+]?\d{1,3})?)", re.IGNORECASE)
 _CHANGE = re.compile(r"(?:change|step from).{0,80}? at (\d{4}-\d{2}-\d{2}T[0-9:.]{5,18}Z?)", re.IGNORECASE)
+_EDGE = re.compile(r"; (begins|ends) (\d{4}-\d{2}-\d{2}T[0-9:.]{8,18}Z?)")
 _ABOUT = (
     *(("pod", "pod"), ("deployment", "workload"), ("statefulset", "workload")),
     *(("persistentvolumeclaim", "persistentvolumeclaim"), ("service", "service"), ("app", "workload")),
@@ -50,6 +51,7 @@ def read_series(reading: Reading) -> Iterator[Observation]:
             return
         labels = {key: value for key, value in _labels(line, common) if is_label_value(value)}
         values = {"measure": measure, "query": query, **{f"label_{k}": v for k, v in labels.items()}, **statistics}
+        values |= dict(_EDGE.findall(line))
         yield Observation(
             fact=Fact.SERIES, about=_about(labels), text=line.strip(), ref=reading.ref, at=_changed(line), values=values
         )

@@ -26,6 +26,8 @@ _RESOURCES = re.compile(r"requests: (?P<requests>[^;]{1,500}); limits: (?P<limit
 _PROBE = re.compile(
     r"(?P<probe>liveness|readiness|startup): (?P<how>HTTPS? GET|TCP|gRPC) :(?P<port>\d{1,5}|[a-z][a-z0-9-]{0,14})"
 )
+_SETTINGS = re.compile(r"env: (?P<pairs>.{1,10000})")
+_ENV = re.compile(r"([A-Za-z_][A-Za-z0-9_]{0,100})=([^<,][^,]{0,200})(?:, |$)")
 _CONDITION = re.compile(r"condition (?P<type>[A-Za-z./-]{1,100})=(?P<status>True|False|Unknown)(?P<more>.*)")
 _REVISION = re.compile(r"\s+#(?P<number>\d{1,9})\s+(?P<at>\S{20})\s+(?P<name>[a-z0-9.-]{1,253})")
 _CHANGE = re.compile(r"\s+(?P<path>[A-Za-z][^ ]{0,300}): (?P<old>.{1,400}?) -> (?P<new>.{1,400})")
@@ -82,15 +84,20 @@ def _line(reading: Reading, about: Thing, place: _Place, line: str) -> Iterator[
         yield seen(Fact.CONTAINER, values | {"container": place.container, "image": place.image}, at)
     elif text.startswith("ports: "):
         place.ports = " ".join(re.findall(r"(\d{1,5})/", text))
-    elif match := _RESOURCES.fullmatch(text):
-        for what in ("requests", "limits"):
-            for resource, amount in re.findall(r"([a-z][a-z0-9./-]{0,60})=([0-9A-Za-z.]{1,30})", match[what]):
-                values = {"what": what, "resource": resource, "quantity": amount, "container": place.container}
-                yield seen(Fact.LIMIT, values)
+        yield seen(Fact.PORTS, {"ports": place.ports, "container": place.container})
     elif match := _PROBE.match(text):
         yield seen(Fact.PROBE, {**match.groupdict(), "container": place.container, "ports": place.ports})
+    elif match := _RESOURCES.fullmatch(text):
+        yield from _resources(seen, place, match)
     else:
         yield from _rest(seen, place, line)
+
+
+def _resources(seen: _Seen, place: _Place, match: re.Match[str]) -> Iterator[Observation]:
+    for what in ("requests", "limits"):
+        for resource, amount in re.findall(r"([a-z][a-z0-9./-]{0,60})=([0-9A-Za-z.]{1,30})", match[what]):
+            values = {"what": what, "resource": resource, "quantity": amount, "container": place.container}
+            yield seen(Fact.LIMIT, values)
 
 
 def _rest(seen: _Seen, place: _Place, line: str) -> Iterator[Observation]:
@@ -107,6 +114,9 @@ def _rest(seen: _Seen, place: _Place, line: str) -> Iterator[Observation]:
         yield seen(Fact.CONDITION, values, parse_time(since["at"]) if since else None)
     elif match := _OWNED.fullmatch(line):
         yield seen(Fact.CONDITION, {"section": "owners", "value": match["owners"]})
+    elif match := _SETTINGS.fullmatch(line.strip()):
+        for name, value in _ENV.findall(match["pairs"]):
+            yield seen(Fact.SETTING, {"name": name, "value": value})
     elif line.strip():
         yield seen(Fact.CONDITION, {"section": line.partition(":")[0].strip(), "value": line.partition(":")[2].strip()})
 
@@ -116,6 +126,8 @@ def _state(match: re.Match[str]) -> tuple[dict[str, str], datetime | None]:
     values["reason"] = match["reason"] if match["state"] != "running" else ""
     if code := _EXIT.search(match["more"]):
         values["exit_code"] = code["code"]
+    if match["state"] == "running" and (since := _SINCE.search(match.string)):
+        values["running_since"] = since["at"]
     if period := _PERIOD.search(match["more"]):
         return values, parse_time(period["to"])
     return values, None

@@ -19,6 +19,7 @@ _RESTARTS = re.compile(r"(\d{1,9})(?: \(([0-9a-z]{1,20}) ago\))?")
 _READY = re.compile(r"(\d{1,6})/(\d{1,6})")
 _SHARE = re.compile(r"(\d{1,4})%")
 _SHARE_COLUMNS = ("CPU%", "CPU(%)", "CPU ALLOCATABLE", "CPU LIMIT")
+_FIRST = re.compile(r"since (\d{4}-\d{2}-\d{2}T\S{9,20})")
 _KIND = re.compile(r"[a-z]{1,60}")
 
 _SINGULAR = {
@@ -55,16 +56,36 @@ def singular(kind: str) -> str:
 def rows(text: str) -> Iterator[tuple[str, dict[str, str]]]:
     """Each line of a table with its cells by column; lines before the header are passed over."""
     columns: list[str] = []
+    starts: list[int] = []
     for line in text.split("\n")[:MAX_ROWS]:
         stripped = line.strip()
         if not stripped:
             columns = []
         elif _HEADER.fullmatch(stripped) and (" " in stripped or "\t" in stripped):
             columns = _cells(stripped)
+            starts = _starts(line, columns)
         elif columns:
-            cells = _cells(stripped, len(columns) - 1)
+            cells = _aligned(line, starts) or _cells(stripped, len(columns) - 1)
             row = zip(columns, cells, strict=False)
-            yield stripped, {column: cell for column, cell in row if cell not in ("-", "<none>")}
+            yield stripped, {column: cell for column, cell in row if cell not in ("", "-", "<none>")}
+
+
+def _starts(header: str, columns: list[str]) -> list[int]:
+    """Where each column begins."""
+    found, after = [], 0
+    for column in columns:
+        after = header.index(column, after)
+        found.append(after)
+        after += len(column)
+    return found
+
+
+def _aligned(line: str, starts: list[int]) -> list[str]:
+    """The cells by their place, so that empty ones count; nothing where the line does not keep to the columns."""
+    if len(line) <= starts[-1] or any(line[start - 1] != " " for start in starts[1:]):
+        return []
+    cells = [line[start:end].strip() for start, end in zip(starts, [*starts[1:], len(line)], strict=True)]
+    return [] if any("  " in cell for cell in cells[:-1]) else cells
 
 
 def _cells(line: str, splits: int = 0) -> list[str]:
@@ -127,6 +148,8 @@ def read_events(reading: Reading) -> Iterator[Observation]:
         seen = row.get("LAST SEEN", row.get("TIME", row.get("LAST", "")))
         at = parse_time(seen)
         values["age"] = str(age_seconds(seen) or "") if at is None else ""
+        if first := _FIRST.search(row.get("COUNT", "")):
+            values["since"] = first[1]
         thing = Thing(singular(kind), name.strip())
         yield Observation(fact=Fact.EVENT, about=thing, text=line, ref=reading.ref, at=at, values=values)
 
@@ -137,7 +160,7 @@ def read_top(reading: Reading, kind: str) -> Iterator[Observation]:
         memory = next((cell for column, cell in row.items() if column.startswith("MEMORY")), "")
         shares = (_SHARE.search(cell) for column, cell in row.items() if column in _SHARE_COLUMNS)
         percent = next((share[1] for share in shares if share), "")
-        values = {"cpu": cpu, "memory": memory, "cpu_percent": percent}
+        values = {"cpu": cpu, "memory": memory, "cpu_percent": percent, "namespace": row.get("NAMESPACE", "")}
         name = row.get("POD") or row.get("NODE") or row.get("NAME", "")
         yield _observation(reading, Fact.USAGE, Thing(kind, name), line, values)
 

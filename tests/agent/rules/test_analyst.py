@@ -99,7 +99,7 @@ def test_a_limit_cut_by_a_roll_out_is_found_and_told():
     assert draft.root_cause.trigger == "change"
     assert draft.headline == (
         "basket is OOM-killed because a roll-out cut it: memory limit lowered from 512Mi to 64Mi,"
-        " since 2026-03-01 09:58 UTC"
+        " since 2026-03-01 09:48 UTC"
     )
     assert draft.impact.symptom_confirmed
     assert "crash-looping" in draft.body

@@ -1,7 +1,11 @@
+# ruff: noqa: E501  (recorded lines are as long as they are)
 """From text to observations, and from the alert to names."""
 
 from __future__ import annotations
 
+import time
+from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -11,11 +15,13 @@ from hypothesis import strategies as st
 from agent.model import Message
 from agent.rules.measures import known_metrics, measure_of
 from agent.rules.names import is_label_value, is_object_name, short_host, workload_of_pod
-from agent.rules.observation import Fact, Thing, age_seconds, quantity, quote
+from agent.rules.observation import Fact, Observation, Thing, age_seconds, quantity, quote
+from agent.rules.reading.manifest import read_manifest
+from agent.rules.reading.tables import read_events, read_get, rows
 from agent.rules.scene import target
 from agent.rules.subject import comparison, read_subject
 from agent.rules.toolbox import Act, Offered, acts_of, open_toolbox
-from agent.rules.transcript import read_transcript
+from agent.rules.transcript import Reading, read_transcript
 from tests.support.rules_world import described, kubernetes, listed, logs, loki, measured, pods, prometheus, scene_of
 
 
@@ -216,3 +222,84 @@ def test_a_quote_is_short_and_verbatim(text, start, length):
     cut = quote(text, start, start + length)
     assert len(cut) <= 300
     assert cut in text
+
+
+def manifest_of(text: str) -> list[Observation]:
+    return list(read_manifest(Reading(tool="k_yaml", arguments={}, ref="T1", status="success", query="", body=text)))
+
+
+def test_a_manifest_gives_settings_ports_and_what_a_claim_asks_for():
+    text = """
+kind: Deployment
+metadata:
+  name: till
+spec:
+  template:
+    spec:
+      containers:
+      - name: web
+        env:
+        - name: LEDGER_ADDR
+          value: ledger:8080
+        ports:
+        - containerPort: 8081
+---
+kind: PersistentVolumeClaim
+metadata:
+  name: till-data
+spec:
+  accessModes: [ReadWriteMany]
+  resources:
+    requests:
+      storage: 2Gi
+"""
+    found = {one.fact: one for one in manifest_of(text)}
+    assert found[Fact.SETTING].values == {"name": "LEDGER_ADDR", "value": "ledger:8080"}
+    assert found[Fact.SETTING].text == "- name: LEDGER_ADDR\n          value: ledger:8080"
+    assert found[Fact.PORTS].values["ports"] == "8081"
+    assert (found[Fact.CLAIM].values["modes"], found[Fact.CLAIM].values["storage"]) == ("ReadWriteMany", "2Gi")
+    assert all(" ".join(one.text.split()) in " ".join(text.split()) for one in found.values())
+
+
+def test_a_secrets_own_data_is_not_read():
+    assert not manifest_of("kind: Secret\nmetadata:\n  name: db\ndata:\n  PASSWORD: c2VjcmV0\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "kind: ConfigMap\ndata: " + "[" * 50_000,
+        "kind: ConfigMap\ndata:\n  k: v\n" + "  k: v\n" * 20_000,
+        "kind: [1, 2]\nmetadata: 7\nspec: x",
+        "kind: ConfigMap\nmetadata:\n  name: !!python/object/apply:os.system [id]\n",
+        "a: &a [x, x, x, x, x, x, x, x, x]\n"
+        + "".join(f"{b}: &{b} [{', '.join([f'*{a}'] * 9)}]\n" for a, b in pairwise("abcdefghi"))
+        + "kind: ConfigMap\nmetadata:\n  name: *i\ndata:\n  k: *i\n",
+    ],
+    ids=["deep", "long", "odd", "tags", "aliases"],
+)
+def test_no_manifest_makes_reading_slow_or_breaks_it(text):
+    started = time.process_time()
+    manifest_of(text)
+    assert time.process_time() - started < 2.0
+
+
+def test_empty_cells_count_where_a_table_keeps_to_its_columns():
+    text = "NAME    STATUS    VOLUME   CLASS   AGE\nclaim   Pending            fast    3m\nother   Bound     disk-1           3m"
+    assert [row for _, row in rows(text)] == [
+        {"NAME": "claim", "STATUS": "Pending", "CLASS": "fast", "AGE": "3m"},
+        {"NAME": "other", "STATUS": "Bound", "VOLUME": "disk-1", "AGE": "3m"},
+    ]
+
+
+def test_an_event_that_came_often_began_with_the_first():
+    text = "LAST SEEN             TYPE     REASON   OBJECT     COUNT                          MESSAGE\n2026-03-01T09:59:00Z  Warning  BackOff  Pod/a-0    9 since 2026-03-01T09:50:00Z   Back-off"
+    (event,) = read_events(Reading(tool="k_events", arguments={}, ref="T1", status="success", query="", body=text))
+    assert event.began == datetime(2026, 3, 1, 9, 50, tzinfo=UTC)
+    assert event.at == datetime(2026, 3, 1, 9, 59, tzinfo=UTC)
+
+
+def test_a_row_of_a_list_does_not_tell_when_something_began():
+    text = "NAME  READY  STATUS   RESTARTS  CREATED\na-0   1/1    Running  0         2026-02-01T00:00:00Z"
+    (row,) = read_get(Reading(tool="k_get", arguments={}, ref="T1", status="success", query="", body=text), "pod")
+    assert row.began is None

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from agent.report import AlertSummary, Confidence, Impact, Outcome, Report, RootCause, Run, Stop
+from agent.report import AlertSummary, Confidence, Impact, Outcome, Related, Report, RootCause, Run, Stop
 from sources.render.fit import fit, prefix, utf8_bytes, utf16_units
 from sources.render.inert import BREAK
 from sources.render.markdown import NOTE as MARKDOWN_NOTE
@@ -242,3 +242,21 @@ def test_prose_keeps_its_structure() -> None:
 def test_a_fence_that_was_never_closed_is_closed() -> None:
     text = markdown(report(body="before\n```\ncode"))
     assert "```text\ncode\n```" in text
+
+
+def test_a_duplicate_is_one_line_and_a_link_to_the_note_it_points_to() -> None:
+    related = (Related(kind="correlated_alert", id="pd:Q1", url="https://acme.pagerduty.com/incidents/Q1", why="w"),)
+    pointer = report(outcome=Outcome.DUPLICATE_OF, headline="Same incident as pd:Q1: the pool", related=related)
+    assert plain(pointer).splitlines()[:2] == [
+        "Duplicate: Same incident as pd:Q1: the pool",
+        "See https://acme.pagerduty.com/incidents/Q1",
+    ]
+    assert "[its report](https://acme.pagerduty.com/incidents/Q1)" in markdown(pointer)
+    assert "<details>" not in markdown(pointer)
+    assert MARKER in plain(pointer)
+
+
+def test_a_hostile_duplicate_is_inert() -> None:
+    pointer = hostile().model_copy(update={"outcome": Outcome.DUPLICATE_OF, "related": ()})
+    assert "@oncall" not in plain(pointer)
+    assert "javascript:" not in markdown(pointer).lower()

@@ -32,9 +32,17 @@ def legal(arguments: Any) -> str:
 
 def read(arguments: str, tool: Tool) -> dict[str, Any]:
     """The arguments to run the tool with. Raises `ToolError`, written for the model, when it must not run."""
-    value = well_formed(_decoded(arguments))
+    value = _decoded(arguments)
     if not isinstance(value, dict) or UNREADABLE in value:
-        raise ToolError(f"Not run: the arguments are not one complete JSON object{_where(value)}. {_shape(tool)}")
+        raise ToolError(
+            f"Not run: the arguments are not one complete JSON object{_where(well_formed(value))}. {_shape(tool)}"
+        )
+    return checked(value, tool)
+
+
+def checked(arguments: Mapping[str, Any], tool: Tool) -> dict[str, Any]:
+    """Arguments that are an object already, in the types of the tool's schema. Raises `ToolError`."""
+    value = well_formed(arguments)
     properties: Mapping[str, Any] = tool.parameters.get("properties") or {}
     given = {key: item for key, item in value.items() if item is not None}
     for key in given:
@@ -106,7 +114,7 @@ def _closest(key: str, properties: Mapping[str, Any]) -> str:
 def _checked(value: Any, schema: Mapping[str, Any], key: str) -> Any:
     """The value in the type the schema asks for. Raises `ToolError` naming the key where that would lose something."""
     kind = schema.get("type")
-    value = _coerced(value, kind) if isinstance(kind, str) else value
+    value = _coerced(value, kind) if isinstance(kind, str) else _of_any_kind(value, schema)
     if isinstance(kind, str) and not _is_a(value, kind):
         raise ToolError(f"Not run: parameter {key!r} must be of type {kind}, not {compact_json(value)[:100]}.")
     allowed = schema.get("enum")
@@ -117,6 +125,17 @@ def _checked(value: Any, schema: Mapping[str, Any], key: str) -> Any:
     if isinstance(value, list) and isinstance(schema.get("items"), Mapping):
         return [_checked(item, schema["items"], f"{key}[{index}]") for index, item in enumerate(value)]
     return value
+
+
+def _of_any_kind(value: Any, schema: Mapping[str, Any]) -> Any:
+    """A union was sent as text (see `agent.schemas`): the value in the first of its kinds that it can be."""
+    options = schema.get("type") if isinstance(schema.get("type"), list) else None
+    parts = [part for name in ("anyOf", "oneOf") for part in schema.get(name) or () if isinstance(part, Mapping)]
+    kinds = [kind for kind in options or [part.get("type") for part in parts] if isinstance(kind, str)]
+    if any(_is_a(value, kind) for kind in kinds if kind != "null"):
+        return value
+    coerced = (_coerced(value, kind) for kind in kinds)
+    return next((one for one, kind in zip(coerced, kinds, strict=True) if _is_a(one, kind)), value)
 
 
 def _coerced(value: Any, kind: str) -> Any:

@@ -21,10 +21,11 @@ class RunLimits:
     model_seconds: float = 180.0  # one model call
     tool_seconds: float = 60.0  # one tool call
     answer_seconds: float = 60.0  # kept back for the last answer
-    result_tokens: int = 1_500  # of one tool result, as the model sees it
+    result_tokens: int = 800  # of one tool result, as the model sees it; see the figures q1 and q4 in tests/bench
     turn_tokens: int = 12_000  # of all results of one turn together
     calls_per_turn: int = 32
     parallel_calls: int = 16
+    schema_tokens: int = 12_000  # of the toolsets' schemas; past it tools are named, and found with find_tools
     nudges: int = 2  # in a row, for replies that can't be used
     repeats: int = 2  # the same call with the same result; from then on it is not run again
     fruitless_turns: int = 5  # in a row, in which no call could be run

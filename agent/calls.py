@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass
 from datetime import datetime
+from queue import Empty, SimpleQueue
 from typing import Any
 
 from agent import bounded
+from agent.approval import Asked, as_client_result, refusal
 from agent.arguments import read
 from agent.budget import RunLimits
 from agent.case import Case
@@ -21,12 +24,16 @@ from agent.plain import plain
 from agent.progress import Pending, Progress
 from agent.safeguards import call_key
 from agent.spill import BYTES_PER_TOKEN, Results, digest, storable
+from agent.subcalls import RecordedCalls
 from agent.toolbox import Toolbox
 from agent.tools import ResultStatus, Tool, ToolContext, ToolResult
 
 GRACE_SECONDS = 0.2  # for a tool that keeps its deadline to say so itself
 MIN_RESULT_TOKENS = 100
 
+Told = SimpleQueue[Event | None]
+Given = Mapping[str, ToolResult]
+NOTHING_GIVEN: Given = {}
 Accept = Callable[[dict[str, Any]], ToolResult]  # looks at a handed-in report
 
 
@@ -38,6 +45,8 @@ class Planned:
     tool: str
     params: dict[str, Any]
     run: Callable[[], ToolResult] | None = None
+    seconds: float = 0.0
+    close: Callable[[], None] = lambda: None  # its own calls of other tools are over
     refused: str = ""
     twin: str = ""
 
@@ -49,10 +58,32 @@ class Calls:
     limits: RunLimits
     clock: Clock
     now: Callable[[], datetime]
+    approvals: bool = False  # whether somebody can be asked; else restricted calls are refused
+    client: frozenset[str] = frozenset()  # tools that the caller runs
 
-    def answer(self, case: Case, progress: Progress, accept: Accept, window_tokens: int) -> Iterator[Event]:
-        """Run what is pending, some at a time; the events of a call that ran are ready to be stored at once."""
-        planned = self._plan(case, progress, accept)
+    def waiting(self, progress: Progress, given: Given) -> list[Asked]:
+        """The calls of the turn that a person or the caller has to answer before any of it is run."""
+        found = []
+        for pending in progress.pending:
+            read_call = self._read(progress, pending)
+            if isinstance(read_call, Asked) and self._waits(progress, read_call, given):
+                found.append(read_call)
+        return found
+
+    def _waits(self, progress: Progress, asked: Asked, given: Given) -> bool:
+        if asked.tool.name in self.client:
+            return asked.pending.call.id not in given
+        return asked.tool.restricted and self.approvals and asked.pending.ref not in progress.decisions
+
+    def answer(
+        self, case: Case, progress: Progress, accept: Accept, window_tokens: int, given: Given = NOTHING_GIVEN
+    ) -> Iterator[Event]:
+        """Run what is pending, some at a time; the events of a call that ran are ready to be stored at once.
+
+        `given` are results from outside by call id, of the tools that the caller runs.
+        """
+        told: Told = SimpleQueue()
+        planned = self._plan(case, progress, accept, told, given)
         step = progress.step
         for plan in planned:
             yield ToolStarted(
@@ -62,7 +93,7 @@ class Calls:
         for first in range(0, len(planned), self.limits.parallel_calls):
             batch = planned[first : first + self.limits.parallel_calls]
             begun = self.clock()
-            deadline = case.deadline.within(self.limits.tool_seconds)
+            deadlines = {plan.pending.ref: case.deadline.within(plan.seconds) for plan in batch}
             running = {
                 plan.pending.ref: bounded.start(plan.run, f"tool-{plan.tool}")
                 for plan in batch
@@ -71,7 +102,9 @@ class Calls:
             for plan in batch:
                 ref = plan.pending.ref
                 if ref in running:
-                    gave[ref] = _outcome(running[ref], plan.tool, deadline)
+                    yield from _told(told, running[ref], deadlines[ref])
+                    gave[ref] = _outcome(running[ref], plan.tool, deadlines[ref])
+                    plan.close()
                 elif plan.run is not None:  # a report is looked at by our own code, also when the time is up
                     gave[ref] = plan.run()
                 elif plan.twin:
@@ -82,13 +115,13 @@ class Calls:
                 ran = plan.run is not None or bool(plan.twin)
                 yield self._finished(case, plan, gave[ref], step=step, ran=ran, room=room, seconds=self.clock() - begun)
 
-    def _plan(self, case: Case, progress: Progress, accept: Accept) -> list[Planned]:
+    def _plan(self, case: Case, progress: Progress, accept: Accept, told: Told, given: Given) -> list[Planned]:
         first: dict[str, str] = {
             call_key(done.tool, done.params): done.ref for done in progress.turn if done.result_sha256
         }
         planned: list[Planned] = []
         for pending in progress.pending:
-            plan = self._plan_one(case, progress, pending, accept)
+            plan = self._plan_one(case, progress, pending, accept, told, given)
             key = call_key(plan.tool, plan.params)
             if plan.run is not None and key in first:
                 plan = Planned(pending, plan.tool, plan.params, twin=first[key])
@@ -97,7 +130,8 @@ class Calls:
             planned.append(plan)
         return planned
 
-    def _plan_one(self, case: Case, progress: Progress, pending: Pending, accept: Accept) -> Planned:
+    def _read(self, progress: Progress, pending: Pending) -> Asked | Planned:
+        """The call as it would run, or why it does not, whatever anybody decides."""
         name = pending.call.name
         tool = self.toolbox.get(name)
         if tool is None:
@@ -108,15 +142,40 @@ class Calls:
             return Planned(pending, name, {}, refused=str(error))
         if reason := self._refusal(progress, pending, tool, params):
             return Planned(pending, name, params, refused=reason)
-        if tool.name == REPORT:
+        return Asked(pending, tool, params)
+
+    def _plan_one(
+        self, case: Case, progress: Progress, pending: Pending, accept: Accept, told: Told, given: Given
+    ) -> Planned:
+        asked = self._read(progress, pending)
+        if isinstance(asked, Planned):
+            return asked
+        tool, params, name = asked.tool, asked.params, asked.tool.name
+        if name == REPORT:
             return Planned(pending, name, params, run=lambda: accept(params))
+        if name in self.client:
+            result = as_client_result(given[pending.call.id])
+            return Planned(pending, name, params, run=lambda: result, seconds=self.limits.tool_seconds)
+        if tool.restricted and (reason := refusal(progress, pending.ref)):
+            return Planned(pending, name, params, refused=reason)
+
+        seconds = tool.seconds or self.limits.tool_seconds
+        sub_calls = RecordedCalls(
+            parent=pending.ref,
+            call_id=pending.call.id,
+            step=progress.step,
+            guard=progress.guard,
+            results=self.results,
+            redact=case.redact,
+            now=self.now,
+            tell=told.put,
+        )
 
         def run() -> ToolResult:  # the time starts when the call does
-            return tool.run(
-                params, ToolContext(deadline=case.deadline.within(self.limits.tool_seconds), alert=case.alert)
-            )
+            deadline = case.deadline.within(seconds)
+            return tool.run(params, ToolContext(deadline=deadline, alert=case.alert, sub_calls=sub_calls))
 
-        return Planned(pending, name, params, run=run)
+        return Planned(pending, name, params, run=run, seconds=seconds, close=sub_calls.close)
 
     def _refusal(self, progress: Progress, pending: Pending, tool: Tool, params: dict[str, Any]) -> str:
         if tool.name == REPORT:
@@ -125,8 +184,6 @@ class Calls:
             return "Not run: this was the last step."
         if pending.index >= self.limits.calls_per_turn:
             return f"Not run: more than {self.limits.calls_per_turn} calls in one turn. Ask again if you still need it."
-        if tool.restricted:
-            return "Not run: this tool needs a person's approval, which can't be given in this run."
         return progress.guard.refusal(call_key(tool.name, params), progress.step)
 
     def _room(self, progress: Progress, window_tokens: int) -> int:
@@ -166,6 +223,19 @@ class Calls:
         """What a call of this turn gave before the run was interrupted."""
         text = self.results.get(done.ref) or done.content.partition("\n\n")[2]
         return ToolResult(status=ResultStatus(done.status), data=text, query=done.query, url=done.url)
+
+
+def _told(told: Told, future: Future[ToolResult], deadline: Deadline) -> Iterator[Event]:
+    """What running calls tell of the calls that they make, until this one is done or out of time."""
+    future.add_done_callback(lambda _: told.put(None))  # wakes us
+    limit = Deadline(deadline.at + GRACE_SECONDS, deadline.clock)
+    while not (limit.passed or (future.done() and told.empty())):
+        try:
+            event = told.get(timeout=min(limit.remaining, threading.TIMEOUT_MAX))
+        except Empty:
+            return
+        if event is not None:
+            yield event
 
 
 def _outcome(future: Future[ToolResult], tool: str, deadline: Deadline) -> ToolResult:

@@ -9,6 +9,7 @@ from datetime import datetime
 from agent.alert import Alert
 from agent.deadline import Deadline
 from agent.report import Related
+from agent.runbooks import Runbook
 
 Redact = Callable[[str], str]
 
@@ -20,7 +21,8 @@ def _as_is(text: str) -> str:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Case:
     """`ticket_context` is what the ticket already says (hostile text); `instructions` are the operator's;
-    `prior` are earlier reports and related alerts, told to the model as hypotheses."""
+    `prior` are earlier reports and related alerts, told to the model as hypotheses; `runbooks` those of the operator
+    that fit the alert."""
 
     alert: Alert
     investigation: str
@@ -31,4 +33,5 @@ class Case:
     instructions: str = ""
     ticket_context: str = ""
     prior: tuple[Related, ...] = ()
+    runbooks: tuple[Runbook, ...] = ()
     redact: Redact = _as_is

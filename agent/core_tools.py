@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from agent.errors import ToolError
+from agent.read_result import READ_RESULT, read_result_tool
 from agent.spill import Results
-from agent.tools import Arguments, Tool, ToolContext, ToolResult
+from agent.tools import Tool, ToolResult
+
+__all__ = ["READ_RESULT", "REPORT", "core_tools", "read_result_tool", "report_tool"]
 
 REPORT = "report"
-READ_RESULT = "read_result"
-MAX_LINES = 200
-MAX_LINE_CHARS = 2_000
 _TEXT = {"type": "string"}
 _FLAG = {"type": "boolean"}
 _IDS = {"type": "array", "items": _TEXT, "description": "evidence ids, e.g. E1"}
@@ -36,63 +35,6 @@ def report_tool() -> Tool:
         run=lambda _arguments, _context: ToolResult.success("Report received."),
         core=True,
     )
-
-
-def read_result_tool(results: Results) -> Tool:
-    def run(arguments: Arguments, _context: ToolContext) -> ToolResult:
-        ref = str(arguments["ref"]).strip().upper()
-        text = results.get(ref)
-        if text is None:
-            raise ToolError(f"There is no stored result {ref!r}; refs look like T3.")
-        return _read(text, ref, arguments)
-
-    return Tool(
-        name=READ_RESULT,
-        description=(
-            "Read an earlier result again or further: lines that hold a text (grep), or a range of lines."
-            " Costs nothing at the data source."
-        ),
-        parameters={
-            "type": "object",
-            "properties": {
-                "ref": {"type": "string", "description": "of the call, e.g. T3"},
-                "grep": {"type": "string", "description": "plain text, case ignored; a|b for either"},
-                "context": {"type": "integer", "description": "lines around each match (default 0)"},
-                "start": {"type": "integer", "description": "first line, from 1; negative counts from the end"},
-                "lines": {"type": "integer", "description": f"how many (default 50, at most {MAX_LINES})"},
-            },
-            "required": ["ref"],
-        },
-        run=run,
-        core=True,
-    )
-
-
-def _read(text: str, ref: str, arguments: Arguments) -> ToolResult:
-    lines = text.splitlines()
-    if grep := str(arguments.get("grep") or ""):
-        numbers = _matching(lines, grep, min(20, max(0, arguments.get("context") or 0)))
-        what = f"{ref}: grep {grep!r}"
-        if not numbers:
-            return ToolResult.no_data(f"{what}: no line of {len(lines)} matches.", query=what)
-    else:
-        start = int(arguments.get("start") or 1)
-        numbers = list(range(max(0, start - 1 if start > 0 else len(lines) + start), len(lines)))
-        what = f"{ref}: lines from {start}"
-        if not numbers:
-            return ToolResult.no_data(f"{what}: the result has {len(lines)} lines.", query=what)
-    wanted = min(MAX_LINES, max(1, arguments.get("lines") or 50))
-    shown = [f"{number + 1}: {lines[number][:MAX_LINE_CHARS]}" for number in numbers[:wanted]]
-    more = f"\n[{len(numbers) - wanted} more of {len(lines)} lines]" if len(numbers) > wanted else ""
-    return ToolResult.success("\n".join(shown) + more, query=what)
-
-
-def _matching(lines: list[str], grep: str, context: int) -> list[int]:
-    """Line numbers. Plain text, not a pattern: a hostile pattern could hold the whole process."""
-    words = [word.lower() for word in grep.split("|") if word.strip()]
-    hits = [number for number, line in enumerate(lines) if any(word in line.lower() for word in words)]
-    around = {near for hit in hits for near in range(hit - context, hit + context + 1) if 0 <= near < len(lines)}
-    return sorted(around)
 
 
 def _object(required: tuple[str, ...] = (), **properties: Any) -> dict[str, Any]:

@@ -98,7 +98,7 @@ def _run(case: Case, progress: Progress, seconds: float) -> Run:
 def _mode(progress: Progress) -> Literal["rules", "tools", "code", "mixed"]:
     if progress.models == [RULES]:
         return "rules"
-    code = [call.tool == CODE_TOOL for call in progress.ledger]
+    code = [call.tool == CODE_TOOL for call in progress.ledger if not call.parent]
     if RULES in progress.models or (any(code) and not all(code)):
         return "mixed"
     return "code" if any(code) else "tools"

@@ -50,16 +50,22 @@ class ModelAnswered(_Event):
 
 
 class ToolStarted(_Event):
+    """`parent` is the ref of the call that made this one (T3 for T3.1); "" for the model's own calls."""
+
     kind: Literal["tool_started"] = "tool_started"
     step: int
     ref: str
     call_id: str
     tool: str
     params: dict[str, Any]
+    parent: str = ""
 
 
 class ToolFinished(_Event):
-    """`content` is what the model sees; the whole result lies in the results store under `ref`."""
+    """`content` is what the model sees; the whole result lies in the results store under `ref`.
+
+    With a `parent` (see `ToolStarted`) the model sees nothing of it, and `content` is a short preview.
+    """
 
     kind: Literal["tool_finished"] = "tool_finished"
     step: int
@@ -75,6 +81,7 @@ class ToolFinished(_Event):
     result_chars: int = 0
     captured_at: datetime
     seconds: float = 0.0
+    parent: str = ""
 
 
 class Nudged(_Event):
@@ -87,13 +94,21 @@ class Nudged(_Event):
 
 
 class Compacted(_Event):
-    """The history was cut to about `target_tokens`: near the window, or after the model refused the request."""
+    """The history was cut to about `target_tokens`: near the window, or after the model refused the request.
+
+    `summary` is what a model said of the turns that were left out, and the rest what that cost.
+    """
 
     kind: Literal["compacted"] = "compacted"
     step: int
     reason: Literal["near_window", "overflow"]
     before_tokens: int
     target_tokens: int
+    summary: str = ""
+    model: str = ""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: float | None = 0.0
 
 
 class LimitReached(_Event):
@@ -110,8 +125,52 @@ class ModelFailed(_Event):
     error: str
 
 
+class ApprovalAsked(_Event):
+    """A restricted call waits for a person. `digest` binds a decision to this call and these arguments."""
+
+    kind: Literal["approval_asked"] = "approval_asked"
+    step: int
+    ref: str
+    call_id: str
+    tool: str
+    params: dict[str, Any]
+    digest: str
+
+
+class Decided(_Event):
+    """What was decided of a restricted call. `forged`: the decision was for something else than what was asked."""
+
+    kind: Literal["decided"] = "decided"
+    ref: str
+    call_id: str
+    verdict: Literal["approved", "denied", "expired", "forged"]
+    by: str = ""
+    reason: str = ""
+
+
+class Waiting(BaseModel):
+    """A call that the run waits for: `status` says for whom, `approval_required` or `client_pause`."""
+
+    model_config = ConfigDict(frozen=True)
+
+    ref: str
+    call_id: str
+    tool: str
+    params: dict[str, Any]
+    status: Literal["approval_required", "client_pause"]
+    digest: str
+
+
+class Paused(_Event):
+    """The last event of a run that waits for somebody: run it again with the journal and the answers."""
+
+    kind: Literal["paused"] = "paused"
+    step: int
+    waiting: list[Waiting]
+
+
 class Finished(_Event):
-    """Always the last event, exactly once."""
+    """Always the last event of a run that did not pause, exactly once."""
 
     kind: Literal["finished"] = "finished"
     report: Report
@@ -127,6 +186,9 @@ Event = Annotated[
     | Compacted
     | LimitReached
     | ModelFailed
+    | ApprovalAsked
+    | Decided
+    | Paused
     | Finished,
     Field(discriminator="kind"),
 ]

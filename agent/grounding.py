@@ -26,11 +26,13 @@ from agent.report import (
     Moment,
     NextStep,
     Outcome,
+    Related,
     Report,
     RootCause,
     Run,
     Stop,
 )
+from agent.runbooks import Runbook
 from agent.safeguards import publishable
 from agent.spill import Results
 from agent.tools import ResultStatus
@@ -130,7 +132,7 @@ def ground(
         outcome=outcome,
         confidence=confidence,
         headline=_headline(draft, bool(strange)),
-        body=draft.body,
+        body=draft.body if publishable(draft.body.strip()) else "",
         impact=_utc(draft.impact, "since", "until"),
         root_cause=_utc(causes[0], "onset_at") if causes else None,
         causal_chain=chain,
@@ -140,12 +142,16 @@ def ground(
         timeline=tuple(sorted(in_time, key=lambda moment: moment.at or now)),
         recent_changes=tuple(_utc(change, "at") for change in draft.recent_changes),
         next_steps=tuple(_with_undo(step) for step in draft.next_steps),
-        related=case.prior,
+        related=(*case.prior, *(_related(runbook) for runbook in case.runbooks)),
         checks=checks,
         sources_failed=ledger.sources_failed(),
         stop=stop,
     )
     return redacted(report, case.redact)
+
+
+def _related(runbook: Runbook) -> Related:
+    return Related(kind="runbook", id=runbook.name, why=runbook.title)
 
 
 def summary(case: Case) -> AlertSummary:
@@ -260,7 +266,7 @@ def _outcome(draft: Draft, weighed: Weighed, cause: bool, strange: bool) -> Outc
 
 
 def _headline(draft: Draft, strange: bool) -> str:
-    texts = (fold(text) for text in (draft.headline, draft.body))
+    texts = (fold(plain(text)) for text in (draft.headline, draft.body))
     text = next((text for text in texts if publishable(text)), "No conclusion")
     if not strange:
         return shorten(text, MAX_HEADLINE_CHARS)

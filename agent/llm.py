@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from agent import bounded
 from agent.deadline import Deadline
+from agent.dialects import extra_parameters, is_overflow, sendable, sendable_tools
 from agent.errors import ContextOverflow, Permanent, RootcausedError, Transient
 from agent.http import RETRIABLE, retry_after
 from agent.model import Message, Reply, ToolCall, ToolSchema, Usage
@@ -21,14 +22,6 @@ from agent.safeguards import text_of
 
 WINDOW_TOKENS: Final = 32_000  # of a model that nobody knows
 GRACE_SECONDS: Final = 0.5  # for the client's own time-out to speak first
-_OVERFLOW = (
-    "context length",
-    "context window",
-    "maximum context",
-    "prompt is too long",
-    "too many tokens",
-    "input is too long",
-)
 _FINISH = {"stop", "tool_calls", "length", "content_filter"}
 _OPTIONAL = ("temperature", "max_completion_tokens", "max_tokens")
 _loading = threading.Lock()
@@ -51,6 +44,7 @@ class LiteLLMModel:
     input_usd_per_million: float | None = None
     output_usd_per_million: float | None = None
     _refused: set[str] = field(default_factory=set, init=False, repr=False)
+    _lane: bounded.Lane = field(default_factory=lambda: bounded.Lane("model-call"), init=False, repr=False)
 
     @property
     def window_tokens(self) -> int:
@@ -85,16 +79,16 @@ class LiteLLMModel:
         if seconds <= 0:
             return Transient(f"{self.name}: no time left")
         litellm = _litellm()
-        asked = _marked(messages) if "claude" in self.name.lower() else list(messages)
-        request: dict[str, Any] = {"model": self.name, "messages": asked, **optional}
+        request: dict[str, Any] = {"model": self.name, "messages": sendable(self.name, messages), **optional}
+        request |= extra_parameters(self.name, self.window_tokens)
         if tools:
-            request["tools"] = list(tools)
+            request["tools"] = sendable_tools(self.name, tools)
         if self.api_base:
             request["api_base"] = self.api_base
         if self.api_key:
             request["api_key"] = self.api_key
         request |= {"timeout": min(seconds, 3_600.0), "num_retries": 0, "max_retries": 0, "stream": False}
-        future = bounded.start(lambda: litellm.completion(**request), "model-call")
+        future = self._lane.start(lambda: litellm.completion(**request))
         try:
             error = bounded.wait(future, deadline, GRACE_SECONDS)
         except TimeoutError:
@@ -140,7 +134,7 @@ class LiteLLMModel:
         lowered = message.lower()
         kind = type(error).__name__
         code = getattr(error, "code", None)
-        if "ContextWindow" in kind or code == "context_length_exceeded" or any(sign in lowered for sign in _OVERFLOW):
+        if "ContextWindow" in kind or code == "context_length_exceeded" or is_overflow(message):
             return ContextOverflow(message)
         status = getattr(error, "status_code", None)
         status = status if isinstance(status, int) else 0
@@ -199,20 +193,6 @@ def _told(error: BaseException) -> float | None:
     if not headers:
         return None
     return retry_after({str(name).lower(): str(value) for name, value in headers.items()})
-
-
-def _marked(messages: Sequence[Message]) -> list[Message]:
-    """The messages with what Anthropic may cache marked: the system prompt and all up to the last message.
-
-    Two marks of at most four, none on blank text; made for this request alone, so they never add up in the history.
-    """
-    marked = list(messages)
-    for index in {0, len(marked) - 1} if marked else ():
-        text = marked[index].get("content")
-        if marked[index]["role"] != "assistant" and isinstance(text, str) and text.strip():
-            part = {"type": "text", "text": text, "cache_control": {"type": "ephemeral"}}
-            marked[index] = {**marked[index], "content": [part]}
-    return marked
 
 
 def _call_of(call: Mapping[str, Any]) -> ToolCall:

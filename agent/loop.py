@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
 from agent import budget
+from agent.approval import Decision, decided, pause
 from agent.budget import RunLimits
-from agent.calls import Calls
+from agent.calls import NOTHING_GIVEN, Calls
 from agent.case import Case
 from agent.core_tools import REPORT, core_tools
 from agent.deadline import Clock
@@ -24,6 +27,7 @@ from agent.events import (
     ModelAnswered,
     ModelFailed,
     Nudged,
+    Paused,
     Started,
     StepStarted,
 )
@@ -35,13 +39,16 @@ from agent.report import Stop
 from agent.retrying import Patience, Retrying
 from agent.safeguards import flaw, legal_message, publishable, text_of
 from agent.spill import Results
-from agent.toolbox import Toolbox
-from agent.tools import Tool
+from agent.summary import summarise
+from agent.toolbox import Toolbox, legal_name
+from agent.tools import Tool, ToolResult
 
 __all__ = ["Case", "Investigator", "utc_now"]
 
 LAST_NOTICE = "This is your last reply: no more data can be fetched. Call `report` now with what the results show."
 NUDGE = "{flaw} Go on with a tool call, or finish by calling `report`."
+NOTHING_DECIDED: Mapping[str, Decision] = {}
+SCHEMA_SHARE = 4  # a fourth of the window at most
 MAX_OVERFLOWS = 3  # in a row; each halves what is sent
 
 
@@ -51,7 +58,8 @@ def utc_now() -> datetime:
 
 class Investigator:
     """Investigates one case at a time and holds no state between runs. `models` are asked in order of preference;
-    `guides` are the instructions of the enabled toolsets by name."""
+    `guides` are the instructions of the enabled toolsets by name. With `approvals` a restricted call pauses the run
+    until a person has decided; without, it is refused."""
 
     def __init__(
         self,
@@ -64,31 +72,80 @@ class Investigator:
         patience: Patience | None = None,
         clock: Clock = time.monotonic,
         now: Callable[[], datetime] = utc_now,
+        approvals: bool = False,
     ) -> None:
-        self._models = [Retrying(model, patience or Patience(), limits.model_seconds) for model in models]
-        self._toolbox = Toolbox((*core_tools(results), *tools))
+        names = labels([model.name for model in models])
+        self._models = [
+            Retrying(model, patience or Patience(), limits.model_seconds, name)
+            for model, name in zip(models, names, strict=True)
+        ]
+        self._toolbox = Toolbox((*core_tools(results), *tools), limits.schema_tokens)
         self._limits = limits
         self._guides = guides or {}
         self._clock, self._now = clock, now
-        self._calls = Calls(toolbox=self._toolbox, results=results, limits=limits, clock=clock, now=now)
+        self._calls = Calls(
+            toolbox=self._toolbox, results=results, limits=limits, clock=clock, now=now, approvals=approvals
+        )
         self._ending = Ending(results=results, now=now)
 
-    def run(self, case: Case, journal: Sequence[Event] = ()) -> Iterator[Event]:
-        """The events of a run, each yielded right after it happened; the last is always `Finished`, exactly once.
+    def with_tools(self, extra: Sequence[Tool]) -> Investigator:
+        """A copy that offers tools of the caller's own as well: a call of one pauses the run until the caller gives
+        its result. This instance does not change."""
+        other = copy.copy(self)
+        other._toolbox = self._toolbox.extended(extra)
+        names = frozenset(legal_name(tool.name) for tool in extra) - frozenset(self._toolbox.names())
+        other._calls = replace(self._calls, toolbox=other._toolbox, client=self._calls.client | names)
+        return other
 
-        `journal` holds the events of an interrupted run of the same case: what was paid for is not asked again.
+    def run(
+        self,
+        case: Case,
+        journal: Sequence[Event] = (),
+        *,
+        decisions: Mapping[str, Decision] = NOTHING_DECIDED,
+        client_results: Mapping[str, ToolResult] = NOTHING_GIVEN,
+    ) -> Iterator[Event]:
+        """The events of a run, each yielded right after it happened; the last is `Finished`, exactly once, or `Paused`.
+
+        `journal` holds the events of an interrupted or paused run of the same case: what was paid for is not asked
+        again. `decisions` and `client_results` answer what a paused run waits for, by call id.
         """
+        yield from self._fitted()._run(case, journal, decisions, client_results)
+
+    def _fitted(self) -> Investigator:
+        """With tool schemas that leave room in the smallest window. Not decided when built: looking a window up may
+        take seconds."""
+        smallest = min((model.window_tokens for model in self._models), default=0)
+        toolbox = self._toolbox.within(smallest // SCHEMA_SHARE)
+        if toolbox is self._toolbox:
+            return self
+        other = copy.copy(self)
+        other._toolbox, other._calls = toolbox, replace(self._calls, toolbox=toolbox)
+        return other
+
+    def _run(
+        self,
+        case: Case,
+        journal: Sequence[Event],
+        decisions: Mapping[str, Decision],
+        client_results: Mapping[str, ToolResult],
+    ) -> Iterator[Event]:
         progress = Progress(repeats=self._limits.repeats, overhead_bytes=schema_bytes(self._toolbox.schemas))
         progress.replay(journal)
         reserve = min(self._limits.answer_seconds, case.deadline.remaining / 5)
+        for decision in decided(self._calls.waiting(progress, client_results), decisions):
+            progress.apply(decision)
+            yield decision
         while True:
-            for event in self._advance(case, progress, reserve):
+            for event in self._advance(case, progress, reserve, client_results):
                 progress.apply(event)
                 yield event
-                if isinstance(event, Finished):
+                if isinstance(event, Finished | Paused):
                     return
 
-    def _advance(self, case: Case, progress: Progress, reserve: float) -> Iterator[Event]:
+    def _advance(
+        self, case: Case, progress: Progress, reserve: float, given: Mapping[str, ToolResult]
+    ) -> Iterator[Event]:
         """What comes next from here: always at least one event."""
         model = self._model(progress)
         if progress.report is not None:  # the journal was complete
@@ -96,8 +153,7 @@ class Investigator:
         elif not progress.started:
             yield self._start(case)
         elif progress.pending:
-            window = model.window_tokens if model else 0
-            yield from self._calls.answer(case, progress, lambda given: self._ending.accept(progress, given), window)
+            yield from self._answer(case, progress, model, given)
         elif progress.draft is not None:
             yield self._finish(case, progress, progress.limit or Stop.ANSWERED)
         elif progress.reply is not None:
@@ -110,6 +166,17 @@ class Investigator:
             yield limit
         else:
             yield from self._ask(case, progress, model)
+
+    def _answer(
+        self, case: Case, progress: Progress, model: Model | None, given: Mapping[str, ToolResult]
+    ) -> Iterator[Event]:
+        """The results of a turn, or a pause where some of its calls wait for somebody; then none of it is run yet."""
+        if waiting := self._calls.waiting(progress, given):
+            yield from pause(waiting, progress, self._calls.client.__contains__)
+            return
+        window = model.window_tokens if model else 0
+        accept = lambda draft: self._ending.accept(progress, draft)  # noqa: E731
+        yield from self._calls.answer(case, progress, accept, window, given)
 
     def _start(self, case: Case) -> Event:
         window = min((model.window_tokens for model in self._models), default=32_000)
@@ -150,11 +217,11 @@ class Investigator:
         """One model call. At the last step only `report` is left of the tools."""
         tokens, window = progress.history.tokens, model.window_tokens
         if tokens > window * FULL and progress.compacted_at != progress.answered:
-            yield _compacted(progress, "near_window", int(window * TARGET))
+            yield self._make_room(case, progress, model)
             return
         if progress.step == progress.answered:
             yield StepStarted(step=progress.answered + 1)
-        tools = self._toolbox.schemas_of(REPORT) if progress.limit else self._toolbox.schemas
+        tools = self._toolbox.schemas_of(REPORT) if progress.limit else self._toolbox.offered(progress.found)
         begun = self._clock()
         try:
             reply = model.reply(list(progress.history.messages), tools, deadline=case.deadline)
@@ -163,7 +230,18 @@ class Investigator:
         except (Transient, Permanent) as error:
             yield ModelFailed(step=progress.step, model=model.name, error=case.redact(str(error))[:500])
         else:
-            yield _answered(progress.step, model, reply, self._clock() - begun)
+            yield _answered(progress.step, model, reply, self._clock() - begun, progress.call_ids)
+
+    def _make_room(self, case: Case, progress: Progress, model: Model) -> Event:
+        """Near the window: old results are cleared; where whole turns must go, the model is asked to sum them up."""
+        compacted = _compacted(progress, "near_window", int(model.window_tokens * TARGET))
+        left_out = progress.history.left_out(compacted.target_tokens)
+        if not left_out or progress.limit is not None or model.name == RULES:
+            return compacted
+        room = int(model.window_tokens * TARGET)
+        summary, usage = summarise(model, left_out, room_tokens=room, deadline=case.deadline)
+        spent = {"input_tokens": usage.input_tokens, "output_tokens": usage.output_tokens, "cost_usd": usage.cost_usd}
+        return compacted.model_copy(update={"summary": case.redact(summary), "model": model.name, **spent})
 
     def _overflow(self, progress: Progress, model: Model, error: ContextOverflow) -> Event:
         if progress.overflows >= MAX_OVERFLOWS:
@@ -186,18 +264,26 @@ class Investigator:
         return Finished(report=self._ending.report(case, progress, stop, text or progress.last_text))
 
 
+def labels(names: Sequence[str]) -> list[str]:
+    """The names, told apart: one model at two addresses is two models; the second may work where the first fails."""
+    return [
+        name if names[:at].count(name) == 0 else f"{name} ({names[:at].count(name) + 1})"
+        for at, name in enumerate(names)
+    ]
+
+
 def _compacted(progress: Progress, reason: Any, target_tokens: int) -> Compacted:
     return Compacted(
         step=progress.step, reason=reason, before_tokens=progress.history.tokens, target_tokens=target_tokens
     )
 
 
-def _answered(step: int, model: Model, reply: Reply, seconds: float) -> ModelAnswered:
+def _answered(step: int, model: Model, reply: Reply, seconds: float, taken: Collection[str]) -> ModelAnswered:
     usage = reply.usage
     return ModelAnswered(
         step=step,
         model=model.name,
-        message=legal_message(reply, step),
+        message=legal_message(reply, step, taken),
         finish=reply.finish,
         input_tokens=usage.input_tokens,
         cached_tokens=usage.cached_tokens,

@@ -9,24 +9,32 @@ from typing import Any
 from agent.budget import Spent
 from agent.core_tools import READ_RESULT, REPORT
 from agent.events import (
+    ApprovalAsked,
     Compacted,
+    Decided,
     Event,
     Finished,
     LimitReached,
     ModelAnswered,
     ModelFailed,
     Nudged,
+    Paused,
     Started,
     StepStarted,
     ToolFinished,
     ToolStarted,
 )
+from agent.finding import FIND_TOOLS
 from agent.history import History
 from agent.ledger import Ledger
 from agent.model import ToolCall, Usage
 from agent.report import Report, Stop
 from agent.safeguards import RepeatGuard, call_key, calls_of, publishable, text_of
+from agent.spill import BYTES_PER_TOKEN
 from agent.tools import ResultStatus
+
+NOTE = "[Earlier turns were left out to save room. Calls made so far; read_result gives their results:]\n{calls}"
+SUMMARY = "[Notes on them; quote from results only]"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +70,16 @@ class Progress:
         self.last_text = ""
         self.draft: dict[str, Any] | None = None
         self.repair_asked = False
+        self.summary = ""  # of the turns that were left out
         self.limit: Stop | None = None
         self.last_notice = False  # the model was told that the next reply is the last
         self.last_answered = False
         self.report: Report | None = None
+        self.begun: set[str] = set()  # refs of calls that may have run
+        self.asked: set[str] = set()  # refs of calls that a person was asked about
+        self.decisions: dict[str, Decided] = {}  # by ref; the first one holds
+        self.found: list[str] = []  # queries of find_tools that found something
+        self.call_ids: set[str] = set()  # of all turns: some servers count them from 0 in each
         self._refs = 0
 
     def replay(self, journal: Iterable[Event]) -> None:
@@ -90,20 +104,24 @@ class Progress:
             case ModelAnswered():
                 self._answered(event)
             case ToolStarted():
-                pass  # says that a call may have run; tools only read, so it is run again
+                self.begun.add(event.ref)  # it may have run; what only reads is run again
+            case ApprovalAsked():
+                self.asked.add(event.ref)
+            case Decided():
+                self.decisions.setdefault(event.ref, event)
+            case Paused():
+                pass
             case ToolFinished():
                 self._finished(event)
             case Nudged():
                 self._nudged(event)
             case Compacted():
-                self.history.compact(event.target_tokens, spare_last=event.reason == "near_window")
-                self.compacted_at = self.answered
-                self.guard.forget(READ_RESULT)
-                self.overflows += event.reason == "overflow"
+                self._compacted(event)
             case LimitReached():
                 self.limit = Stop(event.limit)
             case ModelFailed():
                 self.failed_models[event.model] = event.error
+                self.history.hand_over()
                 self.reply, self.nudges, self.overflows = None, 0, 0
             case Finished():
                 self.report = event.report
@@ -127,8 +145,13 @@ class Progress:
         self.turn, self.turn_bytes = [], 0
         self.pending = [Pending(f"T{self._refs + n}", n - 1, call) for n, call in enumerate(calls, start=1)]
         self._refs += len(calls)
+        self.call_ids.update(call.id for call in calls)
 
     def _finished(self, event: ToolFinished) -> None:
+        if event.parent:  # made by a script: known to ledger and guard, not part of the conversation
+            self.ledger.add(event)
+            self._guarded(event)
+            return
         self.pending = [pending for pending in self.pending if pending.ref != event.ref]
         self.turn.append(event)
         self.turn_bytes += len(event.content.encode())
@@ -137,14 +160,31 @@ class Progress:
         if event.tool == REPORT:
             self.repair_asked = self.repair_asked or event.status == ResultStatus.ERROR
             self.draft = event.params if event.status == ResultStatus.SUCCESS else self.draft
+        elif event.tool == FIND_TOOLS:
+            self.found += [str(event.params.get("query", ""))] if event.status == ResultStatus.SUCCESS else []
         else:
             self.ledger.add(event)
-        if event.result_sha256:  # it ran
-            self.guard.note(call_key(event.tool, event.params), event.step, event.ref, event.result_sha256)
+        self._guarded(event)
         if not self.pending:
             self.nudges = 0
             ran = any(result.result_sha256 for result in self.turn)
             self.fruitless = 0 if ran else self.fruitless + 1
+
+    def _guarded(self, event: ToolFinished) -> None:
+        if event.result_sha256:  # it ran
+            self.guard.note(call_key(event.tool, event.params), event.step, event.ref, event.result_sha256)
+
+    def _compacted(self, event: Compacted) -> None:
+        self.summary = event.summary or self.summary
+        self.usage = self.usage + Usage(
+            input_tokens=event.input_tokens, output_tokens=event.output_tokens, cost_usd=event.cost_usd
+        )
+        room = max(600, event.target_tokens * BYTES_PER_TOKEN // 4)
+        note = NOTE.format(calls=self.ledger.told(room)) + (f"\n\n{SUMMARY}\n{self.summary}" if self.summary else "")
+        self.history.compact(event.target_tokens, spare_last=event.reason == "near_window", note=note)
+        self.compacted_at = self.answered
+        self.guard.forget(READ_RESULT)
+        self.overflows += event.reason == "overflow"
 
     def _nudged(self, event: Nudged) -> None:
         self.history.add(event.message)

@@ -14,14 +14,16 @@ from agent.case import Case
 from agent.model import Message
 from agent.plain import plain, shorten
 from agent.report import Related
+from agent.runbooks import Runbook
 from agent.spill import BYTES_PER_TOKEN
 from agent.tools import compact_json
 
 MAX_TICKET_CHARS = 12_000
 MAX_INSTRUCTIONS_CHARS = 8_000
 MAX_PRIOR_CHARS = 600
+MAX_RUNBOOK_CHARS = 6_000
 ALERT_SHARE = 0.25  # of the window; a longer alert is cut, with a mark
-_FRAME = re.compile(r"<(?=/?\s*(?:alert|ticket|prior|instructions)\b)", re.IGNORECASE)
+_FRAME = re.compile(r"<(?=/?\s*(?:alert|ticket|prior|runbook|instructions)\b)", re.IGNORECASE)
 
 
 def first_messages(case: Case, guides: Mapping[str, str], *, now: datetime, window_tokens: int) -> list[Message]:
@@ -37,6 +39,7 @@ def first_messages(case: Case, guides: Mapping[str, str], *, now: datetime, wind
         alert=alert,
         ticket_context=shorten(ticket, max(200, min(MAX_TICKET_CHARS, room - len(alert)))) if ticket else "",
         prior=[_framed_prior(item, case) for item in case.prior],
+        runbooks=[_framed_runbook(runbook) for runbook in case.runbooks],
         instructions=shorten(framed(plain(case.instructions)), MAX_INSTRUCTIONS_CHARS),
     )
     system = _template("system.jinja2").render(guides=guides)
@@ -51,6 +54,11 @@ def framed(text: str) -> str:
 def _framed_prior(item: Related, case: Case) -> Related:
     why = shorten(framed(case.redact(plain(item.why))), MAX_PRIOR_CHARS)
     return item.model_copy(update={"why": why, "id": framed(plain(item.id))})
+
+
+def _framed_runbook(runbook: Runbook) -> dict[str, str]:
+    text = shorten(framed(plain(runbook.text)), MAX_RUNBOOK_CHARS)
+    return {"title": framed(plain(runbook.title)), "name": framed(plain(runbook.name)), "text": text}
 
 
 def _alert_json(case: Case, room: int) -> str:

@@ -38,10 +38,11 @@ class Retrying:
     model: Model
     patience: Patience
     call_seconds: float
+    label: str = ""  # where two models share a name
 
     @property
     def name(self) -> str:
-        return self.model.name
+        return self.label or self.model.name
 
     @property
     def window_tokens(self) -> int:

@@ -19,6 +19,8 @@ _THINKING = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL
 _LEFTOVER = re.compile(r"^.*?</(?:think|thinking)>", re.DOTALL | re.IGNORECASE)
 _FENCE = re.compile(r"^```[\w-]*\n(.*?)\n?```$", re.DOTALL)
 _CALL_TAG = re.compile(r"^<(tool_call|function_call|function|invoke)\b.*>$", re.DOTALL)
+# OpenAI has the shortest limit, Anthropic the fewest characters. Gemini's longer ids only repeat its signature.
+_ID = re.compile(r"[a-zA-Z0-9_-]{1,40}")
 _CALL_KEYS = {"name", "tool", "tool_name", "function", "tool_calls", "recipient_name", "action"}
 
 
@@ -42,9 +44,9 @@ def _part_text(part: Any) -> str:
     return ""
 
 
-def legal_message(reply: Reply, turn: int) -> Message:
+def legal_message(reply: Reply, turn: int, earlier: Collection[str] = ()) -> Message:
     """The assistant message as it goes into the history: verbatim, but for call names, ids and arguments that
-    a provider would refuse when they are sent back."""
+    a provider would refuse when they are sent back. `earlier` are the call ids of the turns before."""
     message = {**well_formed(reply.message), "role": "assistant"}
     message.setdefault("content", well_formed(reply.text) or None)
     if not reply.calls:
@@ -55,7 +57,8 @@ def legal_message(reply: Reply, turn: int) -> Message:
     taken: set[str] = set()
     calls = []
     for index, (call, as_written) in enumerate(zip(reply.calls, written, strict=True)):
-        identity = well_formed(call.id) if call.id and call.id not in taken else f"call_{turn}_{index}"
+        fits = _ID.fullmatch(call.id or "") and call.id not in taken and call.id not in earlier
+        identity = call.id if fits else f"rc_{turn}_{index}"
         taken.add(identity)
         extra = as_written if isinstance(as_written, dict) else {}
         old = extra.get("function")
@@ -84,6 +87,8 @@ def flaw(text: str, finish: str, tools: Collection[str]) -> str:
         return "You wrote a tool call as text. Use the tool-call interface."
     if _is_bare_json(text):
         return "You answered with bare JSON."
+    if finish == "content_filter":
+        return "Your answer was stopped by a content filter. Give it in other words."
     if finish == "length":
         return "Your answer was cut at the output limit. Give a shorter one."
     return ""

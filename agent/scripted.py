@@ -27,7 +27,8 @@ Line = Reply | Exception | Callable[[Request], Reply]
 class ScriptedModel:
     """Gives the lines of its script in order; an exception in it is raised. Past the end it fails for good.
 
-    With a callable for a script, every request is answered by it.
+    With a callable for a script, every request is answered by it. Requests without tools (for a summary) get
+    `without_tools`, where it is given.
     """
 
     def __init__(
@@ -36,9 +37,11 @@ class ScriptedModel:
         *,
         name: str = "scripted",
         window_tokens: int = 128_000,
+        without_tools: Reply | None = None,
     ) -> None:
         self.name = name
         self.window_tokens = window_tokens
+        self.without_tools = without_tools
         self.requests: list[Request] = []
         self._answer = script if callable(script) else None
         self._lines = iter(()) if callable(script) else iter(script)
@@ -48,6 +51,8 @@ class ScriptedModel:
         request = Request(tuple(messages), tuple(tool["function"]["name"] for tool in tools))
         with self._lock:
             self.requests.append(request)
+            if not tools and self.without_tools is not None:
+                return self.without_tools
             line: Line | None = self._answer or next(self._lines, None)
         if line is None:
             raise Permanent(f"{self.name}: the script is over")

@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 from agent.alert import Alert
 from agent.deadline import Deadline
@@ -77,14 +77,41 @@ class ToolResult:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SubCall:
+    """A call that a tool makes of another one. `ref` is what it is cited by: T3.1 is the first of T3.
+    `refusal` says why it must not run; "" where it may."""
+
+    ref: str
+    tool: str
+    params: Arguments
+    refusal: str = ""
+
+
+class SubCalls(Protocol):
+    """How a tool that calls other tools tells the loop, which guards, records and shows each of these calls.
+
+    Safe from any thread.
+    """
+
+    def begin(self, tool: str, params: Arguments) -> SubCall: ...
+
+    def finish(self, call: SubCall, result: ToolResult, seconds: float) -> None: ...
+
+    def redact(self, text: str) -> str:
+        """The text without secrets, before it is handed to anything that may recode it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolContext:
     """What the loop hands every call: how long it may take and which alert it is for.
 
-    Tools take their default time window from `alert.starts_at`.
+    Tools take their default time window from `alert.starts_at`. `sub_calls` is for tools that call other tools.
     """
 
     deadline: Deadline
     alert: Alert
+    sub_calls: SubCalls | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +121,7 @@ class Tool:
 
     `run` may raise `ToolError`; anything else it raises is a bug that costs this call only.
     `restricted` calls wait for a person; `core` tools belong to the loop and never run inside code mode.
+    `seconds` is how long a call may take, where that is not what the loop gives every call.
     """
 
     name: str
@@ -102,6 +130,7 @@ class Tool:
     run: Callable[[Arguments, ToolContext], ToolResult]
     restricted: bool = False
     core: bool = False
+    seconds: float | None = None
 
     def schema(self) -> dict[str, Any]:
         """The OpenAI function form, which LiteLLM takes for every provider."""

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import hypothesis
 import pytest
 
 from tests.support.redis_process import RedisProcess
+
+# The default suite gives the same verdict each time; a search for new faults (ROOTCAUSED_EXAMPLES) is random.
+hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None)
+if not os.environ.get("ROOTCAUSED_EXAMPLES"):
+    hypothesis.settings.load_profile("repeatable")
 
 LOCAL_NAMES = ("localhost", "", None)
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
 
 import structlog
 
@@ -12,9 +15,10 @@ from agent.deadline import Deadline
 from agent.errors import Permanent, Transient
 from sources.port import Malformed, Page, Source
 from worker.publisher import Publisher
-from worker.record import Admission, Via
+from worker.record import Admission, Record, Via
 from worker.settings import Settings
 from worker.store import Store
+from worker.triage import Decided, Sighting, View, decide, question, sighting
 
 FETCH_SECONDS = 20.0
 SWEEP_SECONDS = 300.0
@@ -37,6 +41,16 @@ class Delivered:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Explained:
+    """`then` is what was decided at admission, with its inputs (`at`, `rulings`; empty when a person asked for it or
+    nothing is recorded); `now` what would be decided if the alert were seen for the first time now."""
+
+    record: Record | None
+    then: dict[str, Any]
+    now: Decided
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Front:
     """Admission. Returning normally means the alert is durably recorded; a lost message is published again later."""
 
@@ -44,27 +58,77 @@ class Front:
     store: Store
     publisher: Publisher
     sources: Mapping[str, Source] = field(default_factory=dict)
+    now: Callable[[], datetime] = lambda: datetime.now(UTC)
 
     def admit(self, alert: Alert, *, via: Via, instructions: str = "") -> Admission:
         """Record first, then publish. Raises `Transient` when Redis can't take the record."""
-        wanted = via in ("requeue", "sweep", "ask")
-        skip = "resolved" if alert.resolved and not wanted else ""
-        admission = self.store.admit(alert, via=via, skip=skip, instructions=instructions)
-        if admission.queued:
-            try:
-                self.publisher.investigate(admission.key, admission.generation, admission.queue)
-            except Transient as error:  # recorded and due, so the scheduler publishes it when the broker is back
-                log.warning("publish_failed", alert=admission.key, error=str(error))
-        if admission.verdict not in ("known", "updated"):
-            log.info("admitted", alert=admission.key, via=via, verdict=admission.verdict, state=admission.state.value)
+        admission = self._record(alert, via=via, instructions=instructions)
+        self._publish(admission)
         return admission
 
+    def explain(self, key: str) -> Explained:
+        """Why an alert became what it is. Changes nothing. Raises `NotFound`."""
+        record = self.store.get(key)
+        alert = record.alert if record else self._fresh(key)
+        if alert is None:
+            raise NotFound(f"{key}: neither the store nor its source knows this alert")
+        seen = self._sighting(alert)
+        view = self.store.look(alert, question(seen, self.settings))
+        now = decide(seen, self.settings, view.model_copy(update={"state": ""}))
+        return Explained(record=record, then=json.loads(record.why) if record and record.why else {}, now=now)
+
+    def _record(self, alert: Alert, *, via: Via, instructions: str = "") -> Admission:
+        """What a person or a sweep asks for is done; on the rest it is decided from what the store says."""
+        if via in ("requeue", "sweep", "ask"):
+            admission = self.store.admit(alert, via=via, instructions=instructions)
+        else:
+            admission = self._decide(alert, via)
+        if admission.verdict not in ("known", "updated"):
+            log.info(
+                "admitted",
+                alert=admission.key,
+                via=via,
+                verdict=admission.verdict,
+                state=admission.state.value,
+                reason=admission.reason,
+            )
+        return admission
+
+    def _decide(self, alert: Alert, via: Via) -> Admission:
+        """Ends: each time somebody else's alert is admitted in between, that one is done."""
+        seen = self._sighting(alert)
+        plan = asked = question(seen, self.settings)
+        while isinstance(answer := self.store.admit(alert, via=via, plan=plan), View):
+            plan = decide(seen, self.settings, answer, asked).plan
+        return answer
+
+    def _sighting(self, alert: Alert) -> Sighting:
+        config = self.settings.sources.get(alert.source)
+        return sighting(alert, self.now(), config.kind if config else "")
+
+    def _publish(self, admission: Admission) -> None:
+        """Recorded and due, so what can't be published now is published by the scheduler."""
+        try:
+            if admission.queued and not admission.held:
+                self.publisher.investigate(admission.key, admission.generation, admission.queue)
+            elif admission.late:
+                self.publisher.write_back(admission.key, admission.generation)
+        except Transient as error:
+            log.warning("publish_failed", alert=admission.key, error=str(error))
+
     def admit_page(self, source: str, page: Page, *, via: Via) -> list[Admission]:
-        """A bad item is quarantined; its neighbours go on."""
+        """A bad item is quarantined; its neighbours go on. All are recorded before the first is published, so that an
+        investigation knows of the alerts that came with its own."""
         for broken in page.broken:
             self.store.quarantine(source, broken)
             log.warning("quarantined", source=source, id=broken.id, reason=broken.reason)
-        return [self.admit(alert, via=via) for alert in page.alerts]
+        admissions: list[Admission] = []
+        try:
+            admissions.extend(self._record(alert, via=via) for alert in page.alerts)  # keeps those before a fault
+        finally:
+            for admission in admissions:
+                self._publish(admission)
+        return admissions
 
     def receive(self, name: str, headers: Mapping[str, str], body: bytes) -> Delivered:
         """One webhook request. Raises `KeyError` for an unknown source, `Unauthorised`, `Malformed`, `Transient`."""

@@ -12,10 +12,12 @@ import structlog
 from agent.alert import Alert
 from agent.budget import RunLimits
 from agent.case import Case
+from agent.code_mode.tool import CodeMode
 from agent.deadline import Clock, Deadline
 from agent.events import Event
 from agent.loop import Investigator
 from agent.model import Model
+from agent.rules.analyst import RESULT_TOKENS
 from agent.spill import Results
 from agent.tools import Health, HealthState, Tool, Toolset
 from toolsets.catalog import build_toolset, check_all, gather
@@ -89,13 +91,17 @@ class LoopBuilder:
     redactor: Callable[[], Callable[[str], str]]  # one a case: it remembers what it replaced
     results: Callable[[str], Results]
     spent_today: Callable[[], float] = lambda: 0.0
+    code_mode: CodeMode | None = None
     _models: dict[str, Model] = field(default_factory=dict)
 
     def __call__(self, case: Case, journal: list[Event]) -> Iterator[Event]:
+        models = self.models(case.alert)
+        tools = self.toolshed.tools()
+        script = self.code_mode.tool(tools) if self.code_mode else None
         investigator = Investigator(
-            models=self.models(case.alert),
-            tools=self.toolshed.tools(),
-            limits=run_limits(self.settings),
+            models=models,
+            tools=(*tools, script) if script else tools,
+            limits=run_limits(self.settings, rules_only=[model.name for model in models] == [RULES]),
             results=self.results(case.investigation),
             guides=self._guides(),
         )
@@ -117,6 +123,8 @@ class LoopBuilder:
 
     def _guides(self) -> Mapping[str, str]:
         guides = self.toolshed.guides()
+        if self.code_mode and (reason := self.code_mode.unavailable()):
+            guides["run_python"] = f"not available in this run: {reason}"
         if self.settings.team.instructions:
             guides["team"] = self.settings.team.instructions
         return guides
@@ -145,15 +153,26 @@ def build_toolshed(settings: Settings) -> Toolshed:
     return Toolshed(toolsets=tuple(build_toolset(name, config) for name, config in settings.toolsets.items()))
 
 
-def run_limits(settings: Settings) -> RunLimits:
+def build_code_mode(settings: Settings) -> CodeMode | None:
+    """Scripts of the model, where the operator allows them. Build it after the fork: it starts processes of its own."""
+    from agent.code_mode.tool import CodeMode
+
+    if not settings.code_mode.enabled:
+        return None
+    return CodeMode(config=settings.code_mode, tool_seconds=settings.limits.tool_seconds)
+
+
+def run_limits(settings: Settings, *, rules_only: bool = False) -> RunLimits:
+    """The rules analyst reads whole results: it has no window to fill, and a cut result is a line it can't see."""
     limits = settings.limits
+    whole = {"result_tokens": RESULT_TOKENS, "turn_tokens": RESULT_TOKENS * 10}
     return RunLimits(
         steps=limits.steps,
         tokens=limits.tokens,
         cost_usd=limits.cost_usd,
         model_seconds=settings.model.call_seconds,
         tool_seconds=limits.tool_seconds,
-        result_tokens=limits.result_tokens,
+        **(whole if rules_only else {"result_tokens": limits.result_tokens}),
     )
 
 

@@ -14,9 +14,11 @@ from sources.port import Receipt
 
 
 class State(StrEnum):
-    """Where an alert is. `queued` to `write_failed` are owed work; the rest are settled."""
+    """Where an alert is. `queued` to `write_failed` are owed work; the rest are settled. A `grouped` alert waits for
+    the report of another, its lead."""
 
     QUEUED = "queued"
+    GROUPED = "grouped"
     INVESTIGATING = "investigating"
     AWAITING_APPROVAL = "awaiting_approval"
     REPORTED = "reported"
@@ -31,7 +33,8 @@ class State(StrEnum):
 
 
 Via = Literal["poll", "webhook", "sweep", "requeue", "ask"]
-Verdict = Literal["new", "known", "updated", "reopened", "requeued", "joined", "refused"]
+Verdict = Literal["new", "known", "updated", "reopened", "requeued", "joined", "refused", "undecided"]
+Fate = Literal["pending", "done", "nothing", "failed_again"]
 Claimed = Literal["taken", "parked", "gone", "stale", "settled", "held"]
 
 CRITICAL, DEFAULT, SWEEP = "rootcaused.critical", "rootcaused.default", "rootcaused.sweep"
@@ -46,7 +49,11 @@ def queue_for(alert: Alert, via: Via) -> str:
 
 
 class Record(BaseModel):
-    """What Redis holds of one alert. Times are aware and UTC; `seconds` is from first seen to settled."""
+    """What Redis holds of one alert. Times are aware and UTC; `seconds` is from first seen to settled.
+
+    `lead` is the key of the alert whose report this one waits for and points to, `follows` says how they belong
+    together; `group_size` counts a lead and its followers; `why` is the JSON of the decision at admission.
+    `unpublished`: no message for it was ever sent. `told` stands for the line that a follower's ticket has."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -66,6 +73,13 @@ class Record(BaseModel):
     outcome: str = ""
     confidence: str = ""
     settle: State = State.WRITTEN
+    lead: str = ""
+    follows: str = ""
+    promoted: bool = False
+    unpublished: bool = False
+    told: str = ""
+    group_size: int = 1
+    why: str = ""
     receipt: Receipt | None = None
     first_seen_at: datetime
     started_at: datetime | None = None
@@ -103,6 +117,13 @@ class Record(BaseModel):
             outcome=fields.get("outcome", ""),
             confidence=fields.get("confidence", ""),
             settle=State(fields.get("settle") or State.WRITTEN),
+            lead=fields.get("lead", ""),
+            follows=fields.get("follows", ""),
+            promoted=fields.get("promoted") == "1",
+            told=fields.get("told", ""),
+            unpublished=fields.get("unpublished") == "1",
+            group_size=int(fields.get("group_size", 1)),
+            why=fields.get("why", ""),
             receipt=Receipt(**_pairs(receipt)) if receipt else None,
             first_seen_at=_at(fields["first_seen_ms"]),
             started_at=_at(fields["started_ms"]) if fields.get("started_ms", "0") != "0" else None,
@@ -114,7 +135,8 @@ class Record(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Admission:
-    """What became of an alert that was seen. `queued` says whether an investigation will follow from this sight."""
+    """What became of an alert that was seen. `queued` says whether an investigation will follow from this sight; one
+    that is `held` is published by the scheduler when its time comes. A follower is `late` when its lead is done."""
 
     key: str
     verdict: Verdict
@@ -122,6 +144,8 @@ class Admission:
     reason: str
     generation: int
     queue: str
+    held: bool = False
+    late: bool = False
 
     @property
     def queued(self) -> bool:
@@ -139,6 +163,18 @@ class Claim:
     @property
     def key(self) -> str:
         return self.record.key
+
+
+def fate(lead: Record | None) -> Fate:
+    """What became of a lead. `nothing`: somebody else must take its place. A group is given a second lead, and when
+    that one fails as well, no third."""
+    if lead is None or lead.state is State.SKIPPED or lead.lead:
+        return "nothing"
+    if lead.state is State.WRITTEN:
+        return "done"
+    if lead.state is State.FAILED:
+        return "failed_again" if lead.promoted else "nothing"
+    return "pending"
 
 
 class LeaseLost(Exception):

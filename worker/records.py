@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from worker.front import Explained
 from worker.record import Admission, Record
+from worker.triage import told
 
 
 def summary(record: Record) -> dict[str, Any]:
@@ -19,6 +21,7 @@ def summary(record: Record) -> dict[str, Any]:
         "outcome": record.outcome,
         "confidence": record.confidence,
         "investigation": record.investigation,
+        "lead": record.lead,
         "generation": record.generation,
         "url": record.url,
         "updated_at": record.updated_at.isoformat(),
@@ -28,6 +31,19 @@ def summary(record: Record) -> dict[str, Any]:
 def details(record: Record) -> dict[str, Any]:
     """The whole record."""
     return {**record.model_dump(mode="json"), "url": record.url, "seconds": record.seconds}
+
+
+def explanation(key: str, explained: Explained) -> dict[str, Any]:
+    """Every decision on an alert with its inputs."""
+    record = explained.record
+    return {
+        "key": key,
+        "state": record.state.value if record else None,
+        "reason": record.reason if record else "",
+        "lead": record.lead if record else "",
+        "then": explained.then,
+        "now": {"rulings": told(explained.now.rulings)},
+    }
 
 
 def outcome(admission: Admission) -> dict[str, Any]:

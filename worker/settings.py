@@ -7,12 +7,14 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Annotated, Self
 
-from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, SecretStr, field_validator, model_validator
 
 from agent.alert import Severity
+from agent.code_mode.config import CodeModeConfig
 from agent.errors import ConfigError
 from sources.catalog import SinkConfig, SourceConfig
 from toolsets.catalog import ToolsetConfig
+from worker.matching import parse_matcher
 
 Seconds = Annotated[float, Field(gt=0)]
 
@@ -87,6 +89,22 @@ class WorkerSettings(Section):
     soft_shutdown_seconds: Seconds = 15
 
 
+def _readable_crontab(text: str) -> str:
+    from worker.crontab import next_time  # imports Celery, which a configuration without crontabs does not need
+
+    try:
+        next_time(text, 0.0)
+    except ConfigError as error:
+        raise ValueError(str(error)) from error
+    return text
+
+
+def _readable_matchers(texts: tuple[str, ...]) -> tuple[str, ...]:
+    for text in texts:
+        parse_matcher(text)
+    return texts
+
+
 class SweepSettings(Section):
     """`crontab` has the five standard fields, in UTC."""
 
@@ -95,16 +113,60 @@ class SweepSettings(Section):
     crontab: str
     limit: int = Field(default=50, gt=0)
 
-    @field_validator("crontab")
-    @classmethod
-    def _readable(cls, text: str) -> str:
-        from worker.crontab import next_time  # imports Celery, which a configuration without sweeps does not need
+    _readable = field_validator("crontab")(_readable_crontab)
 
-        try:
-            next_time(text, 0.0)
-        except ConfigError as error:
-            raise ValueError(str(error)) from error
-        return text
+
+Matchers = Annotated[tuple[str, ...], AfterValidator(_readable_matchers)]
+
+
+class GroupingSettings(Section):
+    """Alerts of one place that fire together are one investigation. A place is the values of `labels`; where the last
+    of them is missing, the service stands in for it. Times are those at which the alerts fired: a group is over when
+    nothing joined it for `quiet_seconds`, and after `window_seconds` at the latest."""
+
+    enabled: bool = True
+    labels: tuple[str, ...] = Field(default=("cluster", "namespace"), min_length=1)
+    quiet_seconds: Seconds = 120
+    window_seconds: Seconds = 300
+
+
+class StormSettings(Section):
+    """Past `investigations` new ones of one source within `seconds`, further alerts join one investigation, which
+    waits `hold_seconds` for them. It takes alerts for `window_seconds` at most; then the next one begins."""
+
+    enabled: bool = True
+    investigations: int = Field(default=20, gt=0)
+    seconds: Seconds = 600
+    hold_seconds: float = Field(default=30, ge=0)
+    window_seconds: Seconds = 1_800
+
+
+class NoiseSettings(Section):
+    """`cooldown_seconds` is off by default: a re-fire often means that the first remedy failed. Flapping is the same
+    fingerprint `flapping_times` within `flapping_seconds`; 0 turns it off."""
+
+    cooldown_seconds: float = Field(default=0, ge=0)
+    flapping_times: int = Field(default=5, ge=0)
+    flapping_seconds: Seconds = 1_800
+
+
+class FilterSettings(Section):
+    """Alerts that all `matchers` hold for are recorded and skipped. No `sources`: of every source."""
+
+    matchers: Matchers = Field(min_length=1)
+    sources: tuple[str, ...] = ()
+    reason: str = ""
+
+
+class MaintenanceSettings(Section):
+    """A window that begins by `crontab` (five fields, UTC). What still fires after it is taken up then."""
+
+    crontab: str
+    minutes: float = Field(gt=0)
+    matchers: Matchers = ()
+    sources: tuple[str, ...] = ()
+
+    _readable = field_validator("crontab")(_readable_crontab)
 
 
 class ServerSettings(Section):
@@ -135,10 +197,23 @@ class Settings(Section):
     server: ServerSettings = ServerSettings()
     team: TeamSettings = TeamSettings()
     log: LogSettings = LogSettings()
+    code_mode: CodeModeConfig = CodeModeConfig()
+    grouping: GroupingSettings = GroupingSettings()
+    storm: StormSettings = StormSettings()
+    noise: NoiseSettings = NoiseSettings()
+    filters: tuple[FilterSettings, ...] = ()
+    maintenance: dict[str, MaintenanceSettings] = {}
     sources: dict[str, SourceConfig] = {}
     sinks: dict[str, SinkConfig] = {}
     toolsets: dict[str, ToolsetConfig] = {}
     sweeps: dict[str, SweepSettings] = {}
+
+    @model_validator(mode="after")
+    def _code_fits(self) -> Self:
+        limits = self.limits
+        if words := self.code_mode.misfit(tool_seconds=limits.tool_seconds, run_seconds=limits.run_seconds):
+            raise ValueError(words)
+        return self
 
     @model_validator(mode="after")
     def _names_resolve(self) -> Self:
@@ -147,6 +222,11 @@ class Settings(Section):
             if sweep.source not in self.sources:
                 known = _names(self.sources)
                 raise ValueError(f"sweeps.{name}.source: no source named {sweep.source!r}; there are {known}")
+        quiet = [(f"filters.{number}", rule.sources) for number, rule in enumerate(self.filters)]
+        quiet += [(f"maintenance.{name}", window.sources) for name, window in self.maintenance.items()]
+        for where, named in quiet:
+            if unknown := sorted(set(named) - set(self.sources)):
+                raise ValueError(f"{where}.sources: no source named {unknown[0]!r}; there are {_names(self.sources)}")
         for name, source in self.sources.items():
             target, known = source.write_to, _names(self.sinks)
             if target is None and source.kind == "alertmanager":

@@ -5,7 +5,13 @@ Keys, all under the configured prefix:
   due                  zset   KEY -> ms at which something is owed: publish again, lease over, back-off over
   state:STATE          zset   KEY -> ms of the last change; the index behind lists and counts
   audit:KEY            list   one JSON line a change of state
-  fingerprint:SRC:FP   zset   keys of one kind of alert, newest last
+  fingerprint:SRC:FP   zset   keys of one kind of alert -> ms at which they fired; the newest 50
+  grouping             hash   source -> number of decisions on new alerts; a decision made from an older one is void
+  groups:SRC:SCOPE     zset   lead -> ms of the group's begin; the newest 4 of one place, `*` is the storm's
+  started:SRC          zset   key -> ms; the newest alerts that were investigated or would have been but for a storm
+  followers:KEY        zset   followers of a lead -> ms of joining
+  tally:KEY            hash   what joined a lead, in words -> how many
+  successor:KEY        string who took the place of a lead that came to nothing
   journal:INV          list   events of one investigation: journal and checkpoint in one
   results:INV          hash   ref -> whole tool result
   report:INV           string the finished report
@@ -16,7 +22,8 @@ Keys, all under the configured prefix:
   delivery:SRC:ID      string webhook deliveries already admitted
   broken               list   quarantined items, newest first, capped
   spend:DAY            hash   source -> USD
-Every key but `due`, `state:*`, `cursor:*`, `polls`, `sweeps`, `broken` and unsettled records has a time to live.
+Every key but `due`, `state:*`, `grouping`, `cursor:*`, `polls`, `sweeps`, `broken` and unsettled records has a time to
+live.
 """
 
 from __future__ import annotations
@@ -27,7 +34,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, overload
 
 from agent.alert import Alert
 from agent.events import EVENT, Event
@@ -35,6 +42,7 @@ from agent.report import Report
 from sources.port import Broken, Receipt
 from worker.record import Admission, Claim, Claimed, LeaseLost, Record, State, Verdict, Via, queue_for
 from worker.redis_client import Client
+from worker.triage import Plan, View
 
 SCRIPTS = Path(__file__).parent / "lua"
 GRACE_SECONDS = 30  # from recording to the first re-publication
@@ -66,18 +74,34 @@ class Store:
         common = (SCRIPTS / "common.lua").read_text()
         self._scripts = {
             name: redis.register_script(common + (SCRIPTS / f"{name}.lua").read_text())
-            for name in ("admit", "claim", "append", "settle")
+            for name in ("claim", "append", "settle", "promote")
+        }
+        view = common + (SCRIPTS / "view.lua").read_text()
+        self._scripts |= {
+            name: redis.register_script(view + (SCRIPTS / f"{name}.lua").read_text()) for name in ("admit", "look")
         }
         self._release_lease = redis.register_script((SCRIPTS / "release_lease.lua").read_text())
         self._renew_lease = redis.register_script((SCRIPTS / "renew_lease.lua").read_text())
 
     # -- admission ---------------------------------------------------------------------------------------------
 
-    def admit(self, alert: Alert, *, via: Via, skip: str = "", instructions: str = "") -> Admission:
-        """Record what was seen. A requeue starts a new generation, unless one is already on its way."""
+    @overload
+    def admit(self, alert: Alert, *, via: Via, skip: str = "", instructions: str = "") -> Admission: ...
+
+    @overload
+    def admit(self, alert: Alert, *, via: Via, plan: Plan) -> Admission | View: ...
+
+    def admit(
+        self, alert: Alert, *, via: Via, skip: str = "", instructions: str = "", plan: Plan | None = None
+    ) -> Admission | View:
+        """Record what was seen. A requeue starts a new generation, unless one is already on its way.
+
+        Without a plan the alert is on its own. With one, nothing is recorded when work would begin and the plan was
+        made from another view than the store has now: that view is given back, to decide from.
+        """
         updated = str(int(alert.updated_at.timestamp() * 1000)) if alert.updated_at else ""
         queue = queue_for(alert, via)
-        verdict, state, reason, generation, queue = self._run(
+        verdict, *rest = self._run(
             "admit",
             alert.key,
             "requeue" if via == "requeue" else "see",
@@ -86,7 +110,7 @@ class Store:
             updated,
             queue,
             f"inv-{secrets.token_hex(6)}",
-            skip,
+            plan.skip if plan else skip,
             instructions,
             GRACE_SECONDS * 1000,
             self._retention,
@@ -94,7 +118,12 @@ class Store:
             alert.fingerprint,
             self._runs,
             via,
+            alert.severity.value,
+            plan.as_json() if plan else "",
         )
+        if verdict == "undecided":
+            return View.model_validate_json(rest[0])
+        state, reason, generation, queue, late = rest
         return Admission(
             key=alert.key,
             verdict=_verdict(verdict),
@@ -102,7 +131,13 @@ class Store:
             reason=reason or "",
             generation=int(generation),
             queue=queue,
+            held=plan is not None and plan.hold > 0,
+            late=bool(late),
         )
+
+    def look(self, alert: Alert, plan: Plan) -> View:
+        """What a decision on this alert would rest on now."""
+        return View.model_validate_json(self._run("look", alert.key, alert.source, alert.fingerprint, plan.as_json()))
 
     def delivered_before(self, source: str, delivery_id: str) -> bool:
         return bool(self.redis.exists(self._key("delivery", source, delivery_id)))
@@ -151,15 +186,38 @@ class Store:
         reason: str = "",
         *,
         delay: float | None = None,
-        keep_attempt: bool = True,
+        give_back: str = "",
         **fields: str | float,
     ) -> None:
-        """Leave the stage. `delay` seconds from now the next one is owed; None: nothing is. Raises `LeaseLost`."""
+        """Leave the stage. `delay` seconds from now the next one is owed; None: nothing is. Raises `LeaseLost`.
+
+        `give_back` names the counter (`attempts`, `write_attempts`) of a try that does not count.
+        """
         pairs = [part for pair in fields.items() for part in pair]
         due = "" if delay is None else int(delay * 1000)
-        args = [*self._proof(claim), state.value, reason, due, self._retention, int(keep_attempt), *pairs]
+        args = [*self._proof(claim), state.value, reason, due, self._retention, give_back, *pairs]
         if not self._run("settle", claim.key, *args):
             raise LeaseLost(claim.key)
+
+    def promote(self, claim: Claim, why: str, *, patience: float) -> str:
+        """Make a follower of its lead's place, or a follower of who took it: `promoted` or `repointed`.
+
+        Raises `LeaseLost`.
+        """
+        done: str = self._run("promote", claim.key, *self._proof(claim), int(patience * 1000), self._retention, why)
+        if done == "lost":
+            raise LeaseLost(claim.key)
+        return done
+
+    def followers(self, key: str, limit: int = 20) -> list[Record]:
+        """Those of one lead, the first to join first."""
+        keys = self.redis.zrange(self._key("followers", key), 0, limit - 1)
+        return [record for record in self._many(keys) if record.lead == key]
+
+    def tally(self, key: str) -> dict[str, int]:
+        """What joined a lead, in words, and how often."""
+        counted = self.redis.hgetall(self._key("tally", key))
+        return {label: int(count) for label, count in counted.items()}
 
     def keep_report(self, report: Report) -> None:
         """Stored before it is posted: the analysis is paid for."""
@@ -189,6 +247,9 @@ class Store:
     def postpone(self, key: str, seconds: float) -> None:
         """Look at the key again later, unless it is no longer owed anything."""
         self.redis.zadd(self._key("due"), {key: int((self._now() + seconds) * 1000)}, xx=True)
+
+    def published(self, key: str) -> None:
+        self.redis.hdel(self._key("alert", key), "unpublished")
 
     def forget_due(self, key: str) -> None:
         self.redis.zrem(self._key("due"), key)
@@ -260,10 +321,7 @@ class Store:
             keys += self.redis.zrevrangebyscore(name, "+inf", oldest, start=0, num=span, withscores=True)
         keys.sort(key=lambda pair: pair[1], reverse=True)
         wanted = [key for key, _ in keys if not source or key.startswith(f"{source}:")][:limit]
-        pipe = self.redis.pipeline(transaction=False)
-        for key in wanted:
-            pipe.hgetall(self._key("alert", key))
-        return [Record.from_hash(fields) for fields in pipe.execute() if fields] if wanted else []
+        return self._many(wanted)
 
     def counts(self) -> dict[str, int]:
         """How many records are in each state."""
@@ -295,6 +353,13 @@ class Store:
 
     def _key(self, *parts: str) -> str:
         return self.prefix + ":".join(parts)
+
+    def _many(self, keys: Sequence[str]) -> list[Record]:
+        """The records there are of these."""
+        pipe = self.redis.pipeline(transaction=False)
+        for key in keys:
+            pipe.hgetall(self._key("alert", key))
+        return [Record.from_hash(fields) for fields in pipe.execute() if fields] if keys else []
 
     def _run(self, script: str, key: str, *args: Any) -> Any:
         return self._scripts[script](args=[self.prefix, key, *args])

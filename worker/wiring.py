@@ -128,19 +128,20 @@ def build_daemon(settings: Settings, url: str) -> Daemon:
             redactor=loop.redactor,
             limits=settings.limits,
         ),
-        writer=WriteBack(store=store, destinations=destinations),
+        writer=WriteBack(store=store, destinations=destinations, sources=front.sources),
     )
 
 
 def build_loop(settings: Settings, **passed_in: Callable[..., object]) -> LoopBuilder:
     from agent.redaction import Redactor
-    from worker.loop import LoopBuilder, build_toolshed
+    from worker.loop import LoopBuilder, build_code_mode, build_toolshed
 
     secrets = secrets_of(settings)
     return LoopBuilder(
         settings=settings,
         toolshed=build_toolshed(settings),
         redactor=lambda: Redactor(secrets).redact,
+        code_mode=build_code_mode(settings),
         **passed_in,  # type: ignore[arg-type]
     )
 

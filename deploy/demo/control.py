@@ -8,7 +8,6 @@ from datetime import datetime
 from typing import Any
 
 from deploy.demo.exchange import Reply, Request
-from deploy.demo.pagerduty import EMAIL, PEOPLE
 from deploy.demo.scene import rfc3339
 from deploy.demo.state import State
 from deploy.demo.tickets import Ticket, Tickets
@@ -120,10 +119,9 @@ class Control:
         }
 
     def _comments(self, ticket: Ticket) -> int:
-        """PagerDuty: notes of ours. Alertmanager: reports at any sink, where a repeat under one identity is one."""
-        if ticket.incident.source == "pagerduty":
-            notes = self._state.read("notes").get(ticket.native, [])
-            return sum(note["user"]["summary"] == PEOPLE[EMAIL] for note in notes)
+        """What came by the system's API. Alertmanager: reports at any sink; a repeat under one identity is one."""
+        if ticket.incident.source != "alertmanager":
+            return len(self._state.read("notes").get(ticket.native, []))
         deliveries = [one for sink in self._state.read("deliveries").values() for one in sink]
         return len({one["identity"] for one in deliveries if _is_about(one["body"], ticket)})
 

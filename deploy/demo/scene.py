@@ -37,7 +37,7 @@ class Incident:
     """One thing to investigate. `due` is how many comments its ticket must have in the end."""
 
     id: str  # the name of its module, with dashes
-    source: str  # pagerduty | alertmanager
+    source: str  # pagerduty | alertmanager | opsgenie | jsm | jira | github
     title: str
     fired: float
     rule: Rule

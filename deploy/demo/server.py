@@ -12,8 +12,11 @@ from deploy.demo import catalog, exporters, podlogs
 from deploy.demo.alertmanager import Alertmanager
 from deploy.demo.control import Control, Faults, Requests
 from deploy.demo.exchange import Played, Reply, Request
+from deploy.demo.github import GitHub
+from deploy.demo.jira import Jira
 from deploy.demo.kubernetes import Kubernetes
 from deploy.demo.loki import Loki
+from deploy.demo.opsalerts import JsmOps, OpsGenie
 from deploy.demo.pagerduty import PagerDuty
 from deploy.demo.prometheus import Prometheus
 from deploy.demo.promql.evaluator import Database
@@ -50,6 +53,10 @@ class World(ThreadingHTTPServer):
         return {
             "pagerduty": PagerDuty(tickets, state, f"{self.address}/pagerduty"),
             "alertmanager": Alertmanager(tickets, state, f"{self.address}/prometheus"),
+            "opsgenie": OpsGenie(tickets, state, f"{self.address}/opsgenie"),
+            "jsm": JsmOps(tickets, state, f"{self.address}/jsm"),
+            "jira": Jira(tickets, state, f"{self.address}/jira"),
+            "github": GitHub(tickets, state, f"{self.address}/github"),
             "sink": Sink(state),
             "prometheus": Prometheus(database, exporters.metadata(cluster), tickets, state.now),
             "loki": Loki(streams, state.now),

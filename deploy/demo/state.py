@@ -4,7 +4,9 @@
 began        epoch seconds; every time of every incident is relative to it
 seed         varies when the incidents happened
 episodes     incident id -> list of {n, fired, resolved}   (a re-fire is a new episode)
-notes        ticket id -> list of PagerDuty notes
+notes        ticket id -> list of notes or comments, each as its system gives it
+tags         alert id -> list of OpsGenie tags
+requests     request id -> what became of a write that OpsGenie had accepted
 deliveries   sink name -> list of {identity, at, body}
 ```
 """
@@ -38,7 +40,8 @@ class State:
             self._write()
 
     def _empty(self) -> dict[str, Any]:
-        return {"began": float(int(self._clock())), "episodes": {}, "notes": {}, "deliveries": {}, "counter": 0}
+        tables: dict[str, Any] = {name: {} for name in ("episodes", "notes", "tags", "requests", "deliveries")}
+        return {"began": float(int(self._clock())), **tables, "counter": 0}
 
     @property
     def began(self) -> float:

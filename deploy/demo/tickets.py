@@ -6,8 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from deploy.demo.scene import Incident, code, hexadecimal
+from deploy.demo.scene import Incident, code, hexadecimal, uid
 from deploy.demo.state import State
+
+GITHUB_REPOSITORY = "acme/shop"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,10 +23,19 @@ class Ticket:
 
     @property
     def native(self) -> str:
-        """PagerDuty: the incident's id. Alertmanager: the fingerprint, which all episodes share."""
-        if self.incident.source == "pagerduty":
-            return "Q" + code(f"{self.incident.id}#{self.number}", 13)
-        return hexadecimal(str(sorted(self.incident.labels.items())))
+        """The id in the source's API. Alertmanager: the fingerprint, which all episodes share."""
+        name = f"{self.incident.id}#{self.number}"
+        match self.incident.source:
+            case "pagerduty":
+                return "Q" + code(name, 13)
+            case "opsgenie" | "jsm":
+                return uid(f"alert {name}")
+            case "jira":
+                return code(name, 5, "123456789")
+            case "github":
+                return f"{GITHUB_REPOSITORY}#{code(name, 4, '123456789')}"
+            case _:
+                return hexadecimal(str(sorted(self.incident.labels.items())))
 
     @property
     def key(self) -> str:

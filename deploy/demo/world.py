@@ -18,7 +18,7 @@ from pathlib import Path
 
 def main() -> int:
     parser = argparse.ArgumentParser(
-        description="A local stand-in for PagerDuty, Alertmanager, Prometheus, Loki and Kubernetes."
+        description="A local stand-in for the alert sources, Prometheus, Loki and Kubernetes."
     )
     parser.add_argument("--port", type=int, default=0, help="0 takes a free one")
     parser.add_argument(

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent.arguments import legal, read
+from agent.arguments import checked, legal, read
 from agent.errors import ToolError
 from agent.tools import Tool, ToolResult
 
@@ -120,3 +120,17 @@ def test_legal_arguments_are_always_an_object_and_stay_as_they_are(written: Any)
     once = legal(written)
     assert isinstance(json.loads(once), dict)
     assert legal(once) == once
+
+
+@pytest.mark.parametrize(
+    ("schema", "given", "read_as"),
+    [
+        ({"type": ["integer", "null"]}, "3", 3),
+        ({"type": ["string", "integer"]}, "3", "3"),
+        ({"anyOf": [{"type": "object"}, {"type": "integer"}]}, '{"a": 1}', {"a": 1}),
+        ({"oneOf": [{"type": "boolean"}, {"type": "null"}]}, "true", True),
+        ({"anyOf": [{"$ref": "#/$defs/X"}]}, "x", "x"),
+    ],
+)
+def test_a_union_that_was_sent_as_text_is_read_in_its_own_kind(schema: Any, given: Any, read_as: Any) -> None:
+    assert checked({"p": given}, tool(p=schema)) == {"p": read_as}

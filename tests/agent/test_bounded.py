@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from agent.bounded import start, wait
+from agent.bounded import Lane, start, wait
 from agent.deadline import Deadline
 
 
@@ -34,3 +34,20 @@ def test_a_call_sees_the_context_it_was_made_in() -> None:
     future = start(trace.get, "a")
     assert wait(future, Deadline.after(5)) is None
     assert future.result() == "inv-1"
+
+
+def test_a_lane_uses_one_thread_until_a_call_does_not_return_and_ends_it_when_it_is_gone() -> None:
+    release = threading.Event()
+    lane = Lane("lane-of-this-test")
+    threads = [lane.start(threading.current_thread).result(5) for _ in range(3)]
+    assert len(set(threads)) == 1
+    hung = lane.start(release.wait)
+    other = lane.start(threading.current_thread).result(5)
+    assert other is not threads[0]
+    assert isinstance(wait(lane.start(lambda: 1 // 0), Deadline.after(5)), ZeroDivisionError)
+    release.set()
+    assert wait(hung, Deadline.after(5)) is None
+    del lane
+    for thread in {threads[0], other}:
+        thread.join(5)
+        assert not thread.is_alive()

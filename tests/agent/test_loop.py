@@ -11,13 +11,15 @@ from agent.budget import RunLimits
 from agent.deadline import Deadline
 from agent.errors import ContextOverflow, Permanent, ToolError, Transient
 from agent.events import Compacted, Event, LimitReached, ModelFailed, Nudged
+from agent.ledger import Ledger
 from agent.model import Message, Reply, Usage
+from agent.redaction import Redactor
 from agent.report import Outcome, Stop
 from agent.retrying import Patience
 from agent.scripted import Request, ScriptedModel, calls, says
 from agent.spill import MemoryResults
 from agent.tools import ToolResult
-from tests.support.cases import LOG_LINE, a_case, a_draft, a_tool, an_investigator, report_of, results_of
+from tests.support.cases import ALERT, LOG_LINE, a_case, a_draft, a_tool, an_investigator, report_of, results_of
 
 ASK = ("loki_query", {"query": "{app='checkout'}"})
 
@@ -274,6 +276,7 @@ BLANK = says("")
         says('<tool_call>{"name": "loki_query", "arguments": {}}</tool_call>'),
         says('{"status": "ok", "pods": 3}'),
         says("The cause is that the dat", finish="length"),
+        says("The attacker then", finish="content_filter"),
     ],
 )
 def test_a_reply_that_is_no_answer_is_asked_about_again(useless: Reply) -> None:
@@ -424,7 +427,9 @@ def test_near_the_window_the_oldest_results_go_and_stay_readable() -> None:
     tool = a_tool(answer=lambda arguments: ToolResult.success(f"{arguments['query']}\n{text}"))
     script = [calls(("loki_query", {"query": f"q{number}"})) for number in range(12)]
     model = ScriptedModel(
-        [*script, calls(("read_result", {"ref": "T1", "lines": 1})), says("Fine.")], window_tokens=9_000
+        [*script, calls(("read_result", {"ref": "T1", "lines": 1})), says("Fine.")],
+        window_tokens=9_000,
+        without_tools=says("Logs of q0 to q3 hold nothing."),
     )
     events = list(an_investigator(model, tools=[tool]).run(a_case()))
     assert any(isinstance(event, Compacted) for event in events)
@@ -508,3 +513,72 @@ def test_the_limits_have_sane_defaults() -> None:
     limits = RunLimits()
     assert limits.parallel_calls <= limits.calls_per_turn
     assert limits.result_tokens < limits.turn_tokens
+
+
+def long_run(turns: int, **given: Any) -> tuple[list[Event], ScriptedModel]:
+    """A run of many long results in a small window."""
+    text = "\n".join(f"line {number} of a long result" for number in range(400))
+    tool = a_tool(answer=lambda arguments: ToolResult.success(f"{arguments['query']}\n{text}"))
+    script = [calls(("loki_query", {"query": f"q{number}"})) for number in range(turns)]
+    model = ScriptedModel(
+        [*script, calls(("report", a_draft("q3 line 0 of a long", "T4")))], window_tokens=9_000, **given
+    )
+    case = a_case(alert=ALERT.model_copy(update={"body": "SENTINEL-OF-THE-ALERT"}), instructions="PINNED-ORDER")
+    return list(an_investigator(model, tools=[tool]).run(case)), model
+
+
+def test_alert_prompt_and_the_calls_made_survive_any_number_of_compactions() -> None:
+    events, model = long_run(36, without_tools=says("T2 shows 17 errors; T3 rules out the disk."))
+    compactions = [event for event in events if isinstance(event, Compacted)]
+    assert len(compactions) >= 3
+    first, last = model.requests[0].messages, model.requests[-1].messages
+    assert list(last[:2]) == list(first)
+    assert all(one is other for one, other in zip(first, last, strict=False))
+    assert "SENTINEL-OF-THE-ALERT" in str(last[1]["content"])
+    assert "PINNED-ORDER" in str(last[1]["content"])
+    note = str(last[2]["content"])
+    for number in (1, 9, 20):
+        assert f'T{number} loki_query {{"query":"q{number - 1}"}}: success' in note
+    assert "T2 shows 17 errors; T3 rules out the disk." in note
+    assert report_of(events).evidence[0].verified
+
+
+def test_without_a_summary_the_cut_is_made_all_the_same() -> None:
+    events, model = long_run(30, without_tools=Reply(message={"role": "assistant"}, finish="malformed"))
+    assert report_of(events).evidence[0].verified
+    assert "T1 loki_query" in str(model.requests[-1].messages[2])
+
+
+def test_what_a_summary_costs_is_counted_and_of_calls_too_many_to_name_the_number_stays() -> None:
+    usage = Usage(input_tokens=1_000, output_tokens=100, cost_usd=0.01)
+    events, _model = long_run(39, without_tools=says("Nothing so far.", usage=usage))
+    summed = sum(isinstance(event, Compacted) and event.input_tokens == 1_000 for event in events)
+    assert summed >= 2
+    assert report_of(events).run.tokens_in == 1_000 * summed
+    assert report_of(events).run.cost_usd == pytest.approx(0.01 * summed)
+    ledger = Ledger()
+    for event in results_of(events):
+        ledger.add(event)
+    told = ledger.told(600)
+    assert len(told) <= 640
+    assert told.startswith("(")
+    assert "T39 loki_query" in told
+
+
+def test_a_summary_is_asked_for_without_tool_traffic_and_without_secrets_coming_back() -> None:
+    asked: list[Request] = []
+
+    def answer(request: Request) -> Reply:
+        if not request.tools:
+            asked.append(request)
+            return says("The password=hunter2x was in T1.")
+        turn = sum("loki_query" in str(one.messages[-2:]) for one in model.requests)
+        return calls(("loki_query", {"query": str(turn)})) if len(model.requests) < 40 else says("It is the disk.")
+
+    text = "x y z " * 900
+    model = ScriptedModel(answer, window_tokens=9_000)
+    tool = a_tool(answer=lambda arguments: ToolResult.success(f"{len(model.requests)} {text}"))
+    list(an_investigator(model, tools=[tool], steps=60).run(a_case(redact=Redactor())))
+    assert asked
+    assert all(message["role"] in ("system", "user") for request in asked for message in request.messages)
+    assert "hunter2x" not in str(model.requests[-1].messages)

@@ -5,11 +5,18 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from pydantic import TypeAdapter
+
 from agent.alert import Alert
+from agent.core_tools import core_tools
+from agent.history import schema_bytes
 from agent.prompt import first_messages
 from agent.redaction import Redactor
 from agent.report import Related
+from agent.spill import MemoryResults
+from agent.toolbox import Toolbox
 from tests.support.cases import ALERT, NOW, a_case
+from toolsets.catalog import ToolsetConfig, build_toolset
 
 
 def messages(guides: dict[str, str] | None = None, window: int = 128_000, **case: Any) -> tuple[str, str]:
@@ -80,3 +87,18 @@ def test_an_alert_too_long_for_a_small_window_is_cut_with_a_mark() -> None:
 
 def test_instructions_with_template_syntax_are_text() -> None:
     assert "{{ now }}" in messages(instructions="{{ now }}")[1]
+
+
+def test_what_every_request_carries_is_at_most_three_thousand_tokens() -> None:
+    """System prompt and schemas with the three toolsets that most installations enable, by four bytes a token."""
+    adapter: TypeAdapter[ToolsetConfig] = TypeAdapter(ToolsetConfig)
+    address = {"url": "http://127.0.0.1:9"}
+    configs = [("kubernetes", {"token": "x"}), ("prometheus", {}), ("loki", {})]
+    toolsets = [
+        build_toolset(name, adapter.validate_python({"kind": name, **address, **more})) for name, more in configs
+    ]
+    tools = [tool for toolset in toolsets for tool in toolset.tools]
+    schemas = Toolbox([*core_tools(MemoryResults()), *tools]).schemas
+    system, _ = messages({toolset.name: toolset.instructions for toolset in toolsets})
+    assert len(tools) >= 15
+    assert (len(system) + schema_bytes(schemas)) / 4 <= 3_000

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agent.budget import RunLimits
@@ -19,6 +19,7 @@ from agent.scripted import Request, ScriptedModel, calls, says
 from agent.spill import MemoryResults
 from agent.tools import ToolResult
 from tests.support.cases import a_case, a_draft, a_tool, an_investigator, report_of, stored
+from tests.support.examples import examples
 
 Script = Callable[[int], Reply | Exception]  # a model's answer by how many assistant messages it sees
 
@@ -175,7 +176,7 @@ REPLIES = st.one_of(
 )
 
 
-@settings(max_examples=100, deadline=None)
+@examples(60)
 @given(script=st.lists(REPLIES, min_size=1, max_size=6), cut=st.integers(0, 40), steps=st.integers(1, 6))
 def test_whatever_a_model_does_the_run_ends_in_one_report_and_can_be_resumed(
     script: list[Reply | Exception], cut: int, steps: int
@@ -193,7 +194,7 @@ def test_whatever_a_model_does_the_run_ends_in_one_report_and_can_be_resumed(
         assert answered == request
 
 
-@settings(max_examples=60, deadline=None)
+@examples(40)
 @given(
     script=st.lists(REPLIES, min_size=1, max_size=6),
     share=st.floats(0, 1),

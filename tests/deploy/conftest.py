@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import http.client
 import json
 import threading
@@ -13,12 +14,22 @@ from typing import Any
 
 import pytest
 
-from deploy.demo import kubernetes, pagerduty, sink
+from deploy.demo import github, jira, kubernetes, opsalerts, pagerduty, sink
 from deploy.demo.server import World
 
 BEGAN = 1_800_000_000.0
+
+
+def basic(name: str, password: str) -> str:
+    return "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode()
+
+
 HEADERS = {
     "pagerduty": {"Authorization": f"Token token={pagerduty.TOKEN}", "From": pagerduty.EMAIL},
+    "opsgenie": {"Authorization": f"GenieKey {opsalerts.API_KEY}"},
+    "jsm": {"Authorization": basic(opsalerts.EMAIL, opsalerts.API_TOKEN)},
+    "jira": {"Authorization": basic(jira.EMAIL, jira.API_TOKEN)},
+    "github": {"Authorization": f"Bearer {github.TOKEN}"},
     "kubernetes": {"Authorization": f"Bearer {kubernetes.TOKEN}"},
     "sink": {"Authorization": f"Bearer {sink.TOKEN}"},
 }

@@ -22,14 +22,14 @@ def settings(fresh):
     return Settings.model_validate(configuration(fresh.world.address, Path("/nonexistent"), 8080, "rules"))
 
 
-@pytest.mark.parametrize("name", ["pagerduty", "alertmanager"])
-def test_a_source_polls_six_alerts_and_fetches_each(settings, name):
+@pytest.mark.parametrize("name", ["pagerduty", "alertmanager", "opsgenie", "jsm", "jira", "github"])
+def test_a_source_polls_two_alerts_and_fetches_each(settings, name):
     source = build_source(name, settings.sources[name])
     deadline = Deadline.after(SECONDS)
     pages = list(source.poll("", deadline=deadline))
     assert [broken for page in pages for broken in page.broken] == []
     alerts = list(chain.from_iterable(page.alerts for page in pages))
-    assert len({alert.key for alert in alerts}) == 6
+    assert len({alert.key for alert in alerts}) == 2
     assert all(source.fetch(alert.id, deadline=deadline) for alert in alerts)
     assert all({"alertname", "namespace"} <= alert.labels.keys() for alert in alerts)
 

@@ -16,15 +16,15 @@ def ids(found):
 def test_open_incidents_are_listed_oldest_first(world):
     found = world.get(f"{LIST}?statuses[]=triggered&statuses[]=acknowledged&date_range=all&sort_by=created_at:asc")
     created = [one["created_at"] for one in found["incidents"]]
-    assert len(created) == 6
+    assert len(created) == 2
     assert created == sorted(created)
     assert (found["more"], found["total"]) == (False, None)
 
 
 def test_pages_join_to_the_whole(world):
-    first = world.get(f"{LIST}?limit=4&total=true")
-    second = world.get(f"{LIST}?limit=4&offset=4&total=true")
-    assert (first["more"], second["more"], first["total"]) == (True, False, 6)
+    first = world.get(f"{LIST}?limit=1&total=true")
+    second = world.get(f"{LIST}?limit=1&offset=1&total=true")
+    assert (first["more"], second["more"], first["total"]) == (True, False, 2)
     assert ids(first) + ids(second) == ids(world.get(LIST))
 
 
@@ -44,8 +44,8 @@ def test_filters_narrow_the_list(world):
 
 def test_since_and_until_go_by_creation(world):
     created = [one["created_at"] for one in world.get(LIST)["incidents"]]
-    found = world.get(f"{LIST}?since={created[1]}&until={created[3]}")
-    assert [one["created_at"] for one in found["incidents"]] == created[1:3]
+    found = world.get(f"{LIST}?since={created[0]}&until={created[1]}")
+    assert [one["created_at"] for one in found["incidents"]] == created[:1]
 
 
 @pytest.mark.parametrize("headers", [{}, {"Authorization": "Token token=wrong"}])

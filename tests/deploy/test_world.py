@@ -24,13 +24,13 @@ def due(client, incident):
 
 
 def test_notes_and_deliveries_are_counted_as_comments(fresh):
-    native = due(fresh, "disk-full")["native"]
+    native = due(fresh, "memory-limit")["native"]
     fresh.send("POST", f"/pagerduty/incidents/{native}/notes", {"note": {"content": "x"}})
     alert = due(fresh, "certificate")
     body = {"id": "r1", "alert": {"fingerprint": alert["native"], "starts_at": alert["fired_at"]}}
     fresh.send("POST", "/sink/oncall", body)
     fresh.send("POST", "/sink/oncall", body)  # the same report once more: no second comment
-    assert comments(fresh) == {"disk-full": 1, "certificate": 1}
+    assert comments(fresh) == {"memory-limit": 1, "certificate": 1}
 
 
 def test_notes_of_people_are_not_counted(fresh):
@@ -47,11 +47,11 @@ def test_a_report_on_another_episode_is_not_counted(fresh):
 
 
 def test_a_refired_incident_has_a_ticket_of_its_own(fresh):
-    before = due(fresh, "disk-full")
+    before = due(fresh, "memory-limit")
     fresh.clock.at += 60
-    assert fresh.send("POST", "/demo/incidents/disk-full/refire").status == 200
-    after = due(fresh, "disk-full-2")
-    assert due(fresh, "disk-full")["resolved"]
+    assert fresh.send("POST", "/demo/incidents/memory-limit/refire").status == 200
+    after = due(fresh, "memory-limit-2")
+    assert due(fresh, "memory-limit")["resolved"]
     assert not after["resolved"]
     assert after["native"] != before["native"]
     assert (
@@ -72,11 +72,11 @@ def test_a_fault_answers_as_often_as_asked_for(fresh):
 
 
 def test_a_dropped_reply_has_acted_all_the_same(fresh):
-    native = due(fresh, "disk-full")["native"]
+    native = due(fresh, "memory-limit")["native"]
     fresh.send("POST", "/demo/faults", {"prefix": "/pagerduty", "method": "POST", "drop": True})
     with pytest.raises(http.client.RemoteDisconnected):
         fresh.send("POST", f"/pagerduty/incidents/{native}/notes", {"note": {"content": "x"}})
-    assert comments(fresh) == {"disk-full": 1}
+    assert comments(fresh) == {"memory-limit": 1}
 
 
 @pytest.mark.parametrize("body", [{}, {"prefix": "/x", "colour": "red"}, [], "no"])
@@ -91,12 +91,12 @@ def test_requests_are_counted_by_method_and_path_without_our_own(fresh):
 
 
 def test_a_reset_forgets_what_was_done_and_keeps_the_times(fresh):
-    before = due(fresh, "disk-full")
+    before = due(fresh, "memory-limit")
     fresh.send("POST", f"/pagerduty/incidents/{before['native']}/notes", {"note": {"content": "x"}})
-    fresh.send("POST", "/demo/incidents/disk-full/resolve")
+    fresh.send("POST", "/demo/incidents/memory-limit/resolve")
     fresh.clock.at += 500
     fresh.send("POST", "/demo/reset")
-    assert due(fresh, "disk-full") == before
+    assert due(fresh, "memory-limit") == before
 
 
 def test_an_unknown_system_is_404(fresh):
@@ -105,7 +105,7 @@ def test_an_unknown_system_is_404(fresh):
 
 def test_a_restart_keeps_notes_episodes_and_times(tmp_path, start):
     with start(tmp_path) as first:
-        native = due(first, "disk-full")["native"]
+        native = due(first, "memory-limit")["native"]
         first.send("POST", f"/pagerduty/incidents/{native}/notes", {"note": {"content": "kept"}})
         first.send("POST", "/demo/incidents/certificate/refire")
         told = first.get("/demo/incidents")

@@ -63,6 +63,7 @@ def an_investigator(
     tools: Iterable[Tool] = (),
     results: Results | None = None,
     patience: Patience | None = None,
+    approvals: bool = False,
     **limits: Any,
 ) -> Investigator:
     return Investigator(
@@ -73,6 +74,7 @@ def an_investigator(
         patience=patience or Patience(attempts=3, sleep=lambda _seconds: None, jitter=lambda: 0.0),
         clock=lambda: 0.0,
         now=lambda: NOW,
+        approvals=approvals,
     )
 
 

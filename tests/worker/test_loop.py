@@ -2,12 +2,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import pytest
+
 from agent.alert import Severity
 from agent.deadline import Deadline
 from agent.spill import MemoryResults
 from agent.tools import Health, HealthState, Tool, ToolResult, Toolset
 from tests.support.alerts import alert
-from worker.loop import LoopBuilder, StoredResults, Toolshed, run_limits
+from worker.loop import LoopBuilder, StoredResults, Toolshed, build_code_mode, run_limits
 from worker.redis_client import connect
 from worker.settings import Limits, ModelSettings, RedisSettings, Settings
 from worker.store import Store
@@ -93,6 +95,27 @@ def test_when_the_day_s_money_is_spent_only_the_rules_are_left() -> None:
 def test_limits_of_the_settings_reach_the_run() -> None:
     limits = run_limits(Settings(limits=Limits(steps=7, tool_seconds=9), model=ModelSettings(call_seconds=33)))
     assert (limits.steps, limits.tool_seconds, limits.model_seconds) == (7, 9, 33)
+
+
+def test_the_rules_alone_read_results_uncut() -> None:
+    settings = Settings(limits=Limits(result_tokens=700))
+    assert run_limits(settings).result_tokens == 700
+    assert run_limits(settings, rules_only=True).result_tokens > 100_000
+
+
+def test_scripts_are_offered_only_where_the_operator_allows_them() -> None:
+    assert build_code_mode(Settings()) is None
+    allowed = build_code_mode(Settings.model_validate({"code_mode": {"enabled": True, "require": "none"}}))
+    assert allowed is not None
+    tool = allowed.tool(Backend("prometheus", Health.ok()).toolset().tools)
+    allowed.close()
+    assert tool is not None
+    assert "prometheus_look" in tool.description
+
+
+def test_a_script_must_have_more_time_than_its_calls_and_less_than_the_run() -> None:
+    with pytest.raises(ValueError, match=r"code_mode\.wall_seconds \(30\) must be more than limits\.tool_seconds"):
+        Settings.model_validate({"code_mode": {"enabled": True, "wall_seconds": 30}})
 
 
 def test_whole_results_are_kept_by_investigation(redis_url: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
@@ -21,19 +22,32 @@ States = Annotated[
 ]
 FromSource = Annotated[str, typer.Option("--source", help="Of this source.", show_default=False)]
 
+Explain = Annotated[
+    str,
+    typer.Option(
+        "--explain", metavar="SOURCE:ID", help="Every decision on this alert, with its inputs.", show_default=False
+    ),
+]
+
 
 def alerts(
     state: States = None,
     source: FromSource = "",
     since_: Since = "",
     limit: Limit = 100,
+    explain: Explain = "",
     config: ConfigFile = None,
     as_json: AsJson = False,
 ) -> None:
-    """List alert records, the last changed first."""
+    """List alert records, the last changed first.
+
+    With --explain: why one alert was investigated, left to another one's report, or skipped."""
     from worker.records import summary
 
     front = front_of(settings_for_people(config))
+    if explain:
+        _explain(front, explain, as_json)
+        return
     now = datetime.now(UTC)
     records = front.store.records(_states(state), source=source, since=since(since_, now), limit=limit)
     if as_json:
@@ -182,6 +196,33 @@ def _row(record: Record, now: datetime) -> tuple[str, ...]:
     )
 
 
+def _explain(front: Front, key: str, as_json: bool) -> None:
+    """What was decided when the alert was seen, and what would be decided now."""
+    from worker.front import NotFound
+    from worker.records import explanation
+
+    try:
+        told = explanation(key, front.explain(key))
+    except NotFound as error:
+        raise Absent(str(error)) from error
+    if as_json:
+        show_json(told)
+        return
+    reason = f" ({told['reason']})" if told["reason"] else ""
+    show(one_line(f"{key}  {told['state'] or 'not recorded'}{reason}"))
+    if told["then"]:
+        show(f"\nDECIDED WHEN IT WAS SEEN (fired {one_line(told['then']['at'])})")
+        show("\n".join(_rulings(told["then"]["rulings"])))
+    show("\nIF IT WERE SEEN FOR THE FIRST TIME NOW")
+    show("\n".join(_rulings(told["now"]["rulings"])))
+
+
+def _rulings(rulings: Iterable[dict[str, Any]]) -> Iterator[str]:
+    for one in rulings:
+        inputs = json.dumps(one["inputs"], ensure_ascii=False)
+        yield one_line(f"{'->' if one['applies'] else '  '} {one['rule']:<12}{one['says']}  {inputs}")
+
+
 def _head(record: Record) -> Iterator[str]:
     yield f"{one_line(record.alert.title)}"
     reason = f" ({record.reason})" if record.reason else ""
@@ -192,6 +233,7 @@ def _head(record: Record) -> Iterator[str]:
         "status": record.alert.status.value,
         "generation": str(record.generation),
         "attempts": f"{record.attempts}, write {record.write_attempts}",
+        "lead": record.lead,
         "outcome": f"{record.outcome}, confidence {record.confidence}" if record.outcome else "",
         "investigation": record.investigation,
         "cost": f"{record.tokens} tokens, {record.cost_usd:.4f} USD" if record.tokens else "",

@@ -64,6 +64,7 @@ def examine(settings: Settings, file: Path | None) -> Iterator[Finding]:
     yield from _sinks(settings)
     yield from _toolsets(settings)
     yield from _model(settings)
+    yield from _code_mode(settings)
 
 
 def _times(settings: Settings) -> Iterator[Finding]:
@@ -227,3 +228,20 @@ def _model(settings: Settings) -> Iterator[Finding]:
             words=f"{model.name}, without model.api_key",
             remedy="its key must then be in the environment of every worker, under the name LiteLLM gives it",
         )
+
+
+def _code_mode(settings: Settings) -> Iterator[Finding]:
+    """The layers of the sandbox that hold on this host, by a throw-away script."""
+    from agent.code_mode.tool import CodeMode
+
+    mode = CodeMode(config=settings.code_mode, tool_seconds=settings.limits.tool_seconds)
+    try:
+        words, reason = mode.isolation().words(), mode.unavailable()
+    finally:
+        mode.close()
+    if not settings.code_mode.enabled:
+        yield Finding(what="code mode", words=f"off; this host would give: {words}")
+    elif reason:
+        yield Finding(what="code mode", state="failed", words=reason, remedy="see docs/code-mode.md")
+    else:
+        yield Finding(what="code mode", words=words)

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from agent.errors import RootcausedError
-from worker.cli import alerts, configuration, demo, doctor, investigate, roles, toolsets
+from worker.cli import alerts, code, configuration, demo, doctor, investigate, roles, toolsets
 from worker.cli.exits import HELP, status_of
 from worker.cli.options import ConfigFile
 from worker.cli.terminal import say
@@ -44,6 +44,7 @@ COMMANDS: dict[str, Callable[..., None]] = {
 for _name, _command in COMMANDS.items():
     app.command(_name)(_command)
 app.add_typer(configuration.app, name="config")
+app.add_typer(code.app, name="code")
 
 
 def _print_version(wanted: bool) -> None:
@@ -69,7 +70,7 @@ def root(
     if config is not None:
         own = {"config": str(config)}
         below = dict.fromkeys(("validate", "show"), own)
-        context.default_map = {**dict.fromkeys(COMMANDS, own), "config": below}
+        context.default_map = {**dict.fromkeys(COMMANDS, own), "config": below, "code": {"run": own}}
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -9,7 +9,7 @@ if not state then return 'gone' end
 if record[2] ~= generation then return 'stale' end
 local ready
 if stage == 'investigate' then ready = state == 'queued' or state == 'investigating'
-else ready = state == 'reported' or state == 'write_failed' end
+else ready = state == 'reported' or state == 'write_failed' or state == 'grouped' end
 if not ready then return 'settled' end
 if tonumber(record[3]) > now then return 'held' end
 local counter = stage == 'investigate' and 'attempts' or 'write_attempts'

@@ -4,25 +4,29 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from agent.alert import Alert
 from agent.report import AlertSummary, Confidence, NotChecked, Outcome, Report, Run, Stop
 from worker.record import Record
 
 
+def summary_of(alert: Alert) -> AlertSummary:
+    return AlertSummary(
+        key=alert.key,
+        source=alert.source,
+        id=alert.id,
+        url=alert.url,
+        fingerprint=alert.fingerprint,
+        title=alert.title,
+        severity=alert.severity.value,
+        fired_at=alert.starts_at,
+        status_at_write=alert.status.value,
+    )
+
+
 def failure_report(record: Record, now: datetime, reason: str) -> Report:
-    alert = record.alert
     started = record.started_at or now
     return Report(
-        alert=AlertSummary(
-            key=alert.key,
-            source=alert.source,
-            id=alert.id,
-            url=alert.url,
-            fingerprint=alert.fingerprint,
-            title=alert.title,
-            severity=alert.severity.value,
-            fired_at=alert.starts_at,
-            status_at_write=alert.status.value,
-        ),
+        alert=summary_of(record.alert),
         run=Run(
             investigation=record.investigation,
             generation=record.generation,

@@ -18,6 +18,7 @@ from agent.report import Related, Report
 from sources.port import Destination, Receipt, Source
 from worker.handover import HandOver
 from worker.pipeline.failure import failure_report
+from worker.pipeline.following import followers, with_followers
 from worker.pipeline.heartbeat import Heartbeat
 from worker.publisher import Publisher
 from worker.record import Claim, LeaseLost, State
@@ -146,15 +147,16 @@ class Investigation:
             return ""
 
     def _prior(self, claim: Claim) -> tuple[Related, ...]:
-        """Our own earlier reports on this alert and on others of its kind: hypotheses, not facts."""
+        """Alerts that joined this one, and our own earlier reports on it and on its kind: hypotheses, not facts."""
         record = claim.record
-        found = []
+        found: list[Related] = []
         for investigation, url in self._earlier(claim):
             report = self.store.report(investigation)
             if report is not None:
                 why = f"{report.outcome.value}: {report.headline} (alert {report.alert.key})"
                 found.append(Related(kind="prior_incident", id=investigation, url=url or record.alert.url, why=why))
-        return tuple(found[:PRIOR_REPORTS])
+        joined = followers(self.store, record.key) if record.group_size > 1 else ()
+        return (*found[:PRIOR_REPORTS], *joined)
 
     def _earlier(self, claim: Claim) -> list[tuple[str, str]]:
         record = claim.record
@@ -162,12 +164,13 @@ class Investigation:
         if record.alert.fingerprint:
             for key in self.store.family(record.source, record.alert.fingerprint):
                 other = self.store.get(key) if key != record.key else None
-                if other is not None:
+                if other is not None and not other.lead:
                     earlier.append((other.investigation, other.url))
         return earlier
 
     def _report(self, claim: Claim, report: Report) -> None:
-        """Stored first, then owed to the ticket, then published."""
+        """Stored first, then owed to the ticket, then published. Those that joined meanwhile are told of as well."""
+        report = with_followers(report, self.store, self.redactor)
         self.store.keep_report(report)
         self.store.settle(
             claim,
@@ -189,7 +192,7 @@ class Investigation:
     def _hand_back(self, claim: Claim, reason: str, *, delay: float = GRACE_SECONDS) -> None:
         """The attempt does not count: nothing was wrong with the alert."""
         try:
-            self.store.settle(claim, State.QUEUED, reason, delay=delay, keep_attempt=False)
+            self.store.settle(claim, State.QUEUED, reason, delay=delay, give_back="attempts")
         except (LeaseLost, Transient) as error:  # the lease ends by itself, and the scheduler sees it
             log.warning("hand_back_failed", alert=claim.key, error=str(error))
 

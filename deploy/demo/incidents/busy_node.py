@@ -30,7 +30,7 @@ def build(clock: Clock) -> Incident:
     )
     return Incident(
         id="busy-node",
-        source="alertmanager",
+        source="jsm",
         title="pricing-api p99 latency above 1 s",
         fired=clock.ago(minutes=23),
         rule=Rule(

@@ -23,7 +23,7 @@ def build(clock: Clock) -> Incident:
     )
     return Incident(
         id="config-name",
-        source="alertmanager",
+        source="jira",
         title="Container of notify/mailer waits",
         fired=clock.ago(minutes=12),
         severity="warning",

@@ -27,7 +27,7 @@ def build(clock: Clock) -> Incident:
     )
     return Incident(
         id="connection-pool",
-        source="pagerduty",
+        source="opsgenie",
         title="invoice-api: p99 latency above 5 s and requests time out",
         fired=clock.ago(minutes=24),
         service="billing",

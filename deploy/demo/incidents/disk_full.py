@@ -20,7 +20,7 @@ def build(clock: Clock) -> Incident:
     bystander = healthy(clock, "orders", "orders-admin", deployed=clock.ago(minutes=51), version="0.9.8", count=1)
     return Incident(
         id="disk-full",
-        source="pagerduty",
+        source="github",
         title="orders-api: orders can not be placed",
         fired=clock.ago(minutes=14),
         service="orders",

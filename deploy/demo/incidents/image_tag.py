@@ -17,7 +17,7 @@ def build(clock: Clock) -> Incident:
     stuck = next(one for one in workload.alive if one.waiting)
     return Incident(
         id="image-tag",
-        source="alertmanager",
+        source="opsgenie",
         title="Deployment catalog/search-api rollout is stuck",
         fired=clock.ago(minutes=16),
         severity="warning",

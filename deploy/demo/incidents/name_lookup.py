@@ -41,7 +41,7 @@ def build(clock: Clock) -> Incident:
     )
     return Incident(
         id="name-lookup",
-        source="pagerduty",
+        source="jsm",
         title="fx-rates-api: rates are stale, refresh fails",
         fired=clock.ago(minutes=22),
         service="treasury",

@@ -20,7 +20,7 @@ def build(clock: Clock) -> Incident:
         events += [*started(workload, one), _unhealthy(clock, workload, one)]
     return Incident(
         id="probe-port",
-        source="alertmanager",
+        source="github",
         title="Deployment fulfilment/shipping-api has too few replicas",
         fired=clock.ago(minutes=18),
         severity="warning",

@@ -25,7 +25,7 @@ def build(clock: Clock) -> Incident:
     )
     return Incident(
         id="provider-outage",
-        source="pagerduty",
+        source="jira",
         title="payment-api: card charges fail",
         fired=clock.ago(minutes=16),
         service="payments",

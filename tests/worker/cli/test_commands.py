@@ -18,7 +18,7 @@ from agent.alert import Alert
 from agent.events import ToolStarted
 from agent.report import Report
 from sources.alertmanager.alerts import read
-from tests.support.alerts import alert
+from tests.support.alerts import NOON, alert
 from tests.support.command_line import CommandLine, command_line
 from tests.support.http_server import HttpServer, Reply, Request
 from tests.support.reports import report
@@ -27,8 +27,9 @@ from worker.cli.main import COMMANDS
 from worker.cli.supervisor import HOPELESS
 from worker.record import State
 from worker.redis_client import connect
-from worker.settings import RedisSettings
+from worker.settings import RedisSettings, Settings
 from worker.store import Store
+from worker.triage import View, decide, question, sighting
 
 NOWHERE = "http://127.0.0.1:9"
 
@@ -221,6 +222,27 @@ def test_a_bad_filter_is_wrong_usage(rootcaused: CommandLine, store: Store, opti
     done = rootcaused("alerts", *option)
     assert done.status == Status.USAGE
     assert "Traceback" not in done.err
+
+
+def test_explain_tells_every_decision_with_its_inputs(rootcaused: CommandLine, store: Store, tmp_path: Path) -> None:
+    hostile = alert(labels={"namespace": "shop"}, title="slow \x1b[31m", fingerprint="f\u202e")
+    seen = sighting(hostile, hostile.starts_at or NOON)
+    plan = question(seen, Settings())
+    view = store.admit(hostile, via="poll", plan=plan)
+    assert isinstance(view, View)
+    store.admit(hostile, via="poll", plan=decide(seen, Settings(), view).plan)
+    told = rootcaused("alerts", "--explain", "pd:Q1").out
+    assert "DECIDED WHEN IT WAS SEEN" in told
+    assert re.search(r"-> investigate +nothing speaks against it", told)
+    assert "\x1b" not in told
+    given = json.loads(rootcaused("alerts", "--explain", "pd:Q1", "--json").out)
+    assert [one["rule"] for one in given["then"]["rulings"]][-1] == "investigate"
+    assert all(one["inputs"] is not None for one in given["now"]["rulings"])
+
+
+def test_explain_of_an_unknown_alert_is_not_found(rootcaused: CommandLine, store: Store) -> None:
+    done = rootcaused("alerts", "--explain", "pd:nobody")
+    assert (done.status, done.out) == (Status.NOT_FOUND, "")
 
 
 def test_show_tells_record_and_history(rootcaused: CommandLine, store: Store) -> None:

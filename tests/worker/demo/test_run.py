@@ -21,7 +21,7 @@ from worker.demo.world import World
 from worker.record import Record, State
 from worker.settings import Settings
 
-DAEMON = Path(__file__).resolve().parents[2] / "support" / "demo_daemon.py"
+DAEMON = Path(__file__).with_name("daemon.py")
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
@@ -107,7 +107,7 @@ def test_a_signal_ends_all_children_and_removes_the_files(number):
         "sys.exit(Demo(daemon=(str(DAEMON), '0'), connect=Store).run())"
     )
     command = [sys.executable, "-c", code]
-    with subprocess.Popen(command, cwd=DAEMON.parents[2], stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, cwd=DAEMON.parents[3], stderr=subprocess.PIPE, text=True) as process:
         assert process.stderr is not None
         told = "".join(iter_until(process.stderr, "investigating"))
         children = [process.pid, *descendants(process.pid)]

@@ -9,7 +9,7 @@ import pytest
 
 from agent.deadline import Deadline
 from agent.http import Http
-from deploy.demo import kubernetes, pagerduty, sink
+from deploy.demo import github, jira, kubernetes, opsalerts, pagerduty, sink, tickets
 from deploy.demo.server import World as Server
 from worker.demo import world as client
 from worker.demo.configuration import configuration
@@ -56,6 +56,10 @@ def deliver(world, ticket, identity, starts_at=None):
 def test_the_credentials_are_those_the_world_asks_for():
     ours = (client.PAGERDUTY_TOKEN, client.KUBERNETES_TOKEN, client.SINK_TOKEN, client.EMAIL)
     assert ours == (pagerduty.TOKEN, kubernetes.TOKEN, sink.TOKEN, pagerduty.EMAIL)
+    assert (client.OPSGENIE_KEY, client.JSM_TOKEN) == (opsalerts.API_KEY, opsalerts.API_TOKEN)
+    assert (client.JIRA_TOKEN, client.GITHUB_TOKEN) == (jira.API_TOKEN, github.TOKEN)
+    assert (client.JSM_CLOUD_ID, client.GITHUB_REPOSITORY) == (opsalerts.CLOUD_ID, tickets.GITHUB_REPOSITORY)
+    assert {opsalerts.EMAIL, jira.EMAIL} == {client.EMAIL}
 
 
 def test_a_dozen_tickets_are_told_with_what_is_due(world):
@@ -84,11 +88,11 @@ def test_reports_at_the_sink_are_comments_of_their_episode_and_a_repeat_is_none(
 
 def test_polls_are_counted_by_source(world):
     before = world.polls()
-    assert before == {"pagerduty": 0, "alertmanager": 0}
+    assert before == dict.fromkeys(client.LISTS, 0)
 
 
 def test_the_configuration_is_one_that_the_daemon_takes(tmp_path):
     settings = Settings.model_validate(configuration("http://127.0.0.1:1", tmp_path, 8080, "rules"))
-    assert set(settings.sources) == {"pagerduty", "alertmanager"}
+    assert set(settings.sources) == set(client.LISTS)
     assert set(settings.toolsets) == {"kubernetes", "prometheus", "loki", "plan"}
     assert settings.sources["alertmanager"].write_to in settings.sinks

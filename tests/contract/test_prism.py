@@ -55,9 +55,7 @@ VENDORS = {
         lambda request: request.path.startswith("/rest/api/3/"),
     ),
     "opsgenie": Vendor("specs/opsgenie/alerts-subset.prism.json", everything_opsgenie_is_asked),
-    "jsm_ops": Vendor(
-        "specs/opsgenie/jsm-ops-alerts.transcribed.json", everything_jsm_ops_is_asked, base="/jsm/ops"
-    ),
+    "jsm_ops": Vendor("specs/opsgenie/jsm-ops-alerts.transcribed.json", everything_jsm_ops_is_asked, base="/jsm/ops"),
 }
 
 

@@ -38,7 +38,10 @@ NAME                     READY   STATUS    RESTARTS   AGE   IP          NODE
 {TILL}    1/1     Running   0          5d    10.1.0.12   node-b
 {LEDGER}   1/1     Running   0          5d    10.1.0.13   node-c
 """)
-DEPLOYED = listed("deployments", "NAME    READY  UP-TO-DATE  AVAILABLE  AGE\ntill    1/1    1           1          5d\nledger  1/1    1           1          5d")
+DEPLOYED = listed(
+    "deployments",
+    "NAME    READY  UP-TO-DATE  AVAILABLE  AGE\ntill    1/1    1           1          5d\nledger  1/1    1           1          5d",
+)
 SERVICES = """
 NAME    TYPE       CLUSTER-IP  EXTERNAL-IP  PORT(S)   AGE  SELECTOR
 till    ClusterIP  10.96.0.20  <none>       80/TCP    5d   app=till
@@ -89,12 +92,17 @@ Conditions:
     return described("pod", TILL, text)
 
 
-PENDING = pods(f"NAME   READY   STATUS    RESTARTS   AGE   IP       NODE\n{LEDGER}   0/1     Pending   0          3m    <none>   <none>")
+PENDING = pods(
+    f"NAME   READY   STATUS    RESTARTS   AGE   IP       NODE\n{LEDGER}   0/1     Pending   0          3m    <none>   <none>"
+)
 UNBOUND = events(
     "LAST SEEN             TYPE     REASON            OBJECT             MESSAGE\n"
     f"2026-03-01T09:59:00Z  Warning  FailedScheduling  Pod/{LEDGER}       0/3 nodes are available: pod has unbound immediate PersistentVolumeClaims."
 )
-CLAIMS = listed("persistentvolumeclaims", "NAME         STATUS   VOLUME   CAPACITY   ACCESS MODES   STORAGECLASS   AGE\nledger-data  Pending                                      {klass}           3m")
+CLAIMS = listed(
+    "persistentvolumeclaims",
+    "NAME         STATUS   VOLUME   CAPACITY   ACCESS MODES   STORAGECLASS   AGE\nledger-data  Pending                                      {klass}           3m",
+)
 
 
 def claims(klass: str = "    ") -> Told:
@@ -102,7 +110,9 @@ def claims(klass: str = "    ") -> Told:
     return tool, arguments, text.format(klass=klass)
 
 
-def volume(capacity: str = "5Gi", modes: str = "RWO", status: str = "Available", claim: str = "", klass: str = "") -> Told:
+def volume(
+    capacity: str = "5Gi", modes: str = "RWO", status: str = "Available", claim: str = "", klass: str = ""
+) -> Told:
     headers = ("NAME", "CAPACITY", "ACCESS MODES", "RECLAIM POLICY", "STATUS", "CLAIM", "STORAGECLASS", "AGE")
     row = ("disk-1", capacity, modes, "Retain", status, claim, klass, "3d")
     widths = [max(len(a), len(b)) for a, b in zip(headers, row, strict=True)]
@@ -152,7 +162,10 @@ data:
         predicates:
           - Path=/v1/mail/**
 """
-ALL_SERVICES = listed("services", "NAME         TYPE       CLUSTER-IP  PORT(S)  AGE\nshop-till    ClusterIP  10.96.0.1   80/TCP   5d\nshop-ledger  ClusterIP  10.96.0.2   80/TCP   5d\nshop-stock   ClusterIP  10.96.0.3   80/TCP   5d\nshop-mail    ClusterIP  10.96.0.4   80/TCP   5d")
+ALL_SERVICES = listed(
+    "services",
+    "NAME         TYPE       CLUSTER-IP  PORT(S)  AGE\nshop-till    ClusterIP  10.96.0.1   80/TCP   5d\nshop-ledger  ClusterIP  10.96.0.2   80/TCP   5d\nshop-stock   ClusterIP  10.96.0.3   80/TCP   5d\nshop-mail    ClusterIP  10.96.0.4   80/TCP   5d",
+)
 
 TREE = called("till", "[Upstream (Called By)]: front\n[Downstream (Calls)]:\ntill\n├── ledger\n│   └── stock\n└── mail")
 DELAYED = '{service="ledger"} LATENCY [Slow Response] | p90latency: Normal=20.00ms -> Current=2020.00ms (+10000.0%)'
@@ -163,7 +176,10 @@ HOT = (
     '{service="ledger"} LATENCY | p95latency: Normal=5.00ms -> Current=80.00ms (+1500.0%)'
 )
 STOPPED = "Service: {0}\nStatus: {0}.service\n     Active: inactive (dead) since Sun 2026-03-01 09:50:00 UTC; 9min ago"
-NODES = listed("nodes", "NAME    STATUS                     ROLES    AGE   VERSION\nhead    Ready,SchedulingDisabled   master   90d   v1.31.2\nnode-b  Ready                      node     90d   v1.31.2\nnode-c  {state}                      node     90d   v1.31.2")
+NODES = listed(
+    "nodes",
+    "NAME    STATUS                     ROLES    AGE   VERSION\nhead    Ready,SchedulingDisabled   master   90d   v1.31.2\nnode-b  Ready                      node     90d   v1.31.2\nnode-c  {state}                      node     90d   v1.31.2",
+)
 
 
 def nodes(state: str = "Ready") -> Told:
@@ -333,17 +349,25 @@ def test_a_callee_that_is_hardly_slower_is_not_what_its_caller_waits_for():
 
 
 def test_a_login_that_a_server_refuses_is_the_clients_by_its_address():
-    server = logs("main-db-0", "2026-03-01T09:59:00Z [Note] Access denied for user 'app'@'10.1.0.12' (using password: YES)")
+    server = logs(
+        "main-db-0", "2026-03-01T09:59:00Z [Note] Access denied for user 'app'@'10.1.0.12' (using password: YES)"
+    )
     assert conclude(RUNNING, server) == ("invalid_credentials", "till")
 
 
 def test_an_old_login_of_a_pod_that_is_gone_accuses_nobody():
-    server = logs("main-db-0", "2026-03-01T09:59:00Z [Note] Access denied for user 'app'@'10.1.0.99' (using password: YES)")
+    server = logs(
+        "main-db-0", "2026-03-01T09:59:00Z [Note] Access denied for user 'app'@'10.1.0.99' (using password: YES)"
+    )
     assert conclude(RUNNING, server) is None
 
 
 def test_a_write_that_a_database_relays_is_told_of_the_volume_that_is_full():
     query = 'min by (persistentvolumeclaim) (kubelet_volume_stats_available_bytes{namespace="shop"} / kubelet_volume_stats_capacity_bytes{namespace="shop"})'
-    full = ("prometheus_query_range", {"query": query}, '{persistentvolumeclaim="data-main-db-0"} first=0.4 last=0.001 min=0.001 max=0.4')
+    full = (
+        "prometheus_query_range",
+        {"query": query},
+        '{persistentvolumeclaim="data-main-db-0"} first=0.4 last=0.001 min=0.001 max=0.4',
+    )
     line = logs(TILL, "ERROR insert failed: pq: could not extend file: No space left on device")
     assert conclude(RUNNING, full, line) == ("disk_full", "data-main-db-0")

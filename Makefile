@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test test-live test-contract chaos check fix bench image clean
+.PHONY: help setup demo test test-live test-contract test-scale chaos check fix bench image clean
 
 help: ## show this
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -22,7 +22,7 @@ demo: $(READY) ## carry a dozen incidents through the whole daemon, on this mach
 	@$(BIN)/rootcaused demo $(ARGS)
 
 test: $(READY) ## the default suite: no root, no system packages, under two minutes
-	$(BIN)/python -m pytest -n 2 -m "not live and not chaos and not contract" $(ARGS)
+	$(BIN)/python -m pytest -n 2 -m "not live and not chaos and not contract and not scale" --dist worksteal $(ARGS)
 
 test-live: $(READY) ## the suite against real servers; installs Debian's prometheus and prometheus-alertmanager
 	./tests/live/install-servers
@@ -32,6 +32,9 @@ test-contract: $(READY) ## our requests against the Prism mock server (npm) over
 	@command -v npm >/dev/null || { echo "test-contract needs npm"; exit 1; }
 	@[ -x .prism/node_modules/.bin/prism ] || { mkdir -p .prism && cp tests/contract/package.json .prism/ && npm install --prefix .prism --no-audit --no-fund --no-package-lock --silent; }
 	PRISM=$(CURDIR)/.prism/node_modules/.bin/prism $(BIN)/python -m pytest -m contract tests/contract --timeout 240 $(ARGS)
+
+test-scale: $(READY) ## tens of thousands of tickets polled whole, memory flat
+	$(BIN)/python -m pytest -m scale tests/sources --durations=0 $(ARGS)
 
 chaos: $(READY) ## kill workers and flush Redis in mid-run; N=1 is the short form
 	$(BIN)/python -m pytest -m chaos tests/chaos --timeout 240 $(ARGS)

@@ -20,6 +20,7 @@ from tests.support.jira_polls import ids, many, on_search, searches
 SOON = Deadline.never()
 
 
+@pytest.mark.scale
 def test_five_thousand_issues_are_read_whole_in_fifty_calls(cloud: JiraApiFake, cloud_server: HttpServer) -> None:
     added = many(cloud, 5_000)
     assert ids(jira(cloud_server.url).poll("", deadline=SOON)) == added

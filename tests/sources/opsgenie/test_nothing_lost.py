@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from datetime import datetime, timedelta
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -154,6 +155,7 @@ def endless(request: Request) -> Reply | None:
     return Reply(200, {"data": page, "paging": paging, "took": 0.1, "requestId": "r"})
 
 
+@pytest.mark.scale
 def test_twenty_five_thousand_open_alerts_are_polled_whole_in_flat_memory() -> None:
     """Tracing costs most of the time, so it watches the last 5,000 alone: what grows then is the ids we remember."""
     seen: Counter[str] = Counter()

@@ -21,6 +21,7 @@ from agent.redaction import Redactor
 from agent.safeguards import text_of
 
 WINDOW_TOKENS: Final = 32_000  # of a model that nobody knows
+TIMEOUT_STEPS: Final = (1.0, 5.0, 20.0, 60.0, 180.0, 600.0, 3_600.0)
 GRACE_SECONDS: Final = 0.5  # for the client's own time-out to speak first
 _FINISH = {"stop", "tool_calls", "length", "content_filter"}
 _OPTIONAL = ("temperature", "max_completion_tokens", "max_tokens")
@@ -87,7 +88,7 @@ class LiteLLMModel:
             request["api_base"] = self.api_base
         if self.api_key:
             request["api_key"] = self.api_key
-        request |= {"timeout": min(seconds, 3_600.0), "num_retries": 0, "max_retries": 0, "stream": False}
+        request |= {"timeout": _coarse(seconds), "num_retries": 0, "max_retries": 0, "stream": False}
         future = self._lane.start(lambda: litellm.completion(**request))
         try:
             error = bounded.wait(future, deadline, GRACE_SECONDS)
@@ -175,6 +176,12 @@ def _known_window(name: str) -> int | None:
         if isinstance(window, int) and window > 0:
             return window
     return None
+
+
+def _coarse(seconds: float) -> float:
+    """The next of a few time-outs: LiteLLM keeps a client, with its connections, for each value it ever saw. The exact
+    time is kept outside."""
+    return next((step for step in TIMEOUT_STEPS if step >= seconds), TIMEOUT_STEPS[-1])
 
 
 def _refused_parameter(error: BaseException, sent: Mapping[str, Any]) -> str | None:

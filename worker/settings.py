@@ -69,7 +69,7 @@ class Limits(Section):
     write_attempts: int = Field(default=12, gt=0)
     day_cost_usd: float = Field(default=100.0, gt=0)
     runs_per_alert: int = Field(default=20, gt=0)
-    result_tokens: int = Field(default=1_500, gt=0)
+    result_tokens: int = Field(default=800, gt=0)
 
     @model_validator(mode="after")
     def _ordered(self) -> Self:

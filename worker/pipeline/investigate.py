@@ -13,7 +13,7 @@ from agent.alert import Alert
 from agent.case import Case
 from agent.deadline import Deadline
 from agent.errors import Permanent, RootcausedError, Transient
-from agent.events import Event, Finished, ModelAnswered
+from agent.events import Compacted, Event, Finished, ModelAnswered
 from agent.report import Related, Report
 from sources.port import Destination, Receipt, Source
 from worker.handover import HandOver
@@ -128,7 +128,7 @@ class Investigation:
         )
         for event in self.run_loop(case, journal):
             self.store.append(claim, [event])
-            if isinstance(event, ModelAnswered) and event.cost_usd:
+            if isinstance(event, ModelAnswered | Compacted) and event.cost_usd:
                 self.store.spend(self.now().date().isoformat(), record.source, event.cost_usd)
             if isinstance(event, Finished):
                 return event.report
